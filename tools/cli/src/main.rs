@@ -1,0 +1,2 @@
+//! The `arrshard` command.
+fn main() {}
