@@ -137,7 +137,13 @@ impl fmt::Display for DType {
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed: Sized {
+        /// The plain memory of the type: itself, or `u8` for bool.
+        type Raw: bytemuck::Pod + Send + Sync;
+
+        /// Takes plain memory as values, or tells the first element that is none.
+        fn check(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
+    }
 }
 
 /// A Rust type that is stored as one of the dtypes.
@@ -155,9 +161,28 @@ pub trait Element:
     const DTYPE: DType;
 }
 
+/// Fills `len` values through their bytes, without a second copy of them.
+pub(crate) fn fill<T: Element>(len: usize, with: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<T>> {
+    let mut raw: Vec<T::Raw> = Vec::new();
+    raw.try_reserve_exact(len).map_err(|_| {
+        Error::new(ErrorKind::Io, format!("expected memory for {len} values of {}, found less", T::DTYPE))
+    })?;
+    raw.resize(len, bytemuck::Zeroable::zeroed());
+    with(bytemuck::cast_slice_mut(&mut raw))?;
+    T::check(raw).map_err(|at| {
+        Error::new(ErrorKind::Corrupt, format!("element {at}: expected a bool of 0 or 1, found another byte"))
+    })
+}
+
 macro_rules! elements {
     ($($t:ty => $d:ident),* $(,)?) => { $(
-        impl sealed::Sealed for $t {}
+        impl sealed::Sealed for $t {
+            type Raw = $t;
+
+            fn check(raw: Vec<$t>) -> std::result::Result<Vec<$t>, usize> {
+                Ok(raw)
+            }
+        }
         impl Element for $t {
             const DTYPE: DType = DType::$d;
         }
@@ -165,10 +190,25 @@ macro_rules! elements {
 }
 
 elements! {
-    bool => Bool, i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
+    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
     u8 => UInt8, u16 => UInt16, u32 => UInt32, u64 => UInt64,
     f16 => Float16, bf16 => BFloat16, f32 => Float32, f64 => Float64,
     Complex<f32> => Complex64, Complex<f64> => Complex128,
+}
+
+impl sealed::Sealed for bool {
+    type Raw = u8;
+
+    fn check(raw: Vec<u8>) -> std::result::Result<Vec<bool>, usize> {
+        match raw.iter().position(|&byte| byte > 1) {
+            Some(at) => Err(at),
+            None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
+        }
+    }
+}
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
 }
 
 #[cfg(test)]
