@@ -78,14 +78,14 @@ impl Dataset {
         }
         Err(Error::new(
             ErrorKind::TypeMismatch,
-            format!("array {}: expected {}, found {}", quoted(name.as_bytes()), T::DTYPE, array.layout.dtype()),
+            format!(
+                "array {}: expected {}, found {}",
+                quoted(name.as_bytes()),
+                T::DTYPE,
+                array.layout.dtype()
+            ),
         )
         .at(self.path()))
-    }
-
-    /// The path of a shard's file with this ending, for errors.
-    pub(crate) fn shard_path(&self, array: &ArrayEntry, index: u64, ending: &str) -> Result<PathBuf> {
-        Ok(self.path().join(array.folder()?).join(shard_file(array, index, ending)))
     }
 
     /// Opens the files of an array one after the other.
@@ -106,7 +106,8 @@ impl Dataset {
             )
             .at(self.path()));
         }
-        owned(layout, rows.end - rows.start, |out| self.read_into(array, rows, out)).map_err(|e| e.at(self.path()))
+        owned(layout, rows.end - rows.start, |out| self.read_into(array, rows, out))
+            .map_err(|e| e.at(self.path()))
     }
 
     /// Copies the whole array `name` out of its files.
@@ -193,7 +194,10 @@ impl ArrayFiles<'_> {
     pub(crate) fn open(&self, index: u64) -> Result<File> {
         let layout = &self.array.layout;
         let shard = layout.shard(index).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidArgument, format!("expected one of {} shards, found {index}", layout.shard_count()))
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected one of {} shards, found {index}", layout.shard_count()),
+            )
         })?;
         let file = self.folder.open_exact(&shard_file(self.array, index, "npy"), shard.file_bytes())?;
         let path = self.path(index, "npy");
@@ -226,7 +230,10 @@ impl ArrayFiles<'_> {
         if expected == found {
             return Ok(sidecar);
         }
-        Err(at(Error::new(ErrorKind::Corrupt, format!("expected checksum {expected:08x}, found {found:08x}"))))
+        Err(at(Error::new(
+            ErrorKind::Corrupt,
+            format!("expected checksum {expected:08x}, found {found:08x}"),
+        )))
     }
 }
 
@@ -317,7 +324,8 @@ impl MappedDataset {
             .at(self.dataset.path()));
         }
         let (offsets, bytes) = (format!("{name}.offsets"), format!("{name}.bytes"));
-        let slice = |e| Error::new(ErrorKind::Corrupt, format!("expected string halves in one piece, found {e:?}"));
+        let slice =
+            |e| Error::new(ErrorKind::Corrupt, format!("expected string halves in one piece, found {e:?}"));
         Strings::new(
             self.view::<u64, ndarray::Ix1>(&offsets)?.to_slice().ok_or_else(|| slice("strides"))?,
             self.view::<u8, ndarray::Ix1>(&bytes)?.to_slice().ok_or_else(|| slice("strides"))?,
@@ -345,7 +353,10 @@ impl MappedDataset {
                 [one] => Ok(one),
                 _ => Err(Error::new(
                     ErrorKind::Unsupported,
-                    format!("expected pages of at most 4096 bytes to map {} shards as one, found larger ones", maps.len()),
+                    format!(
+                        "expected pages of at most 4096 bytes to map {} shards as one, found larger ones",
+                        maps.len()
+                    ),
                 )
                 .hint("shards() gives each by itself, read() copies")
                 .at(self.dataset.path())),
@@ -418,11 +429,15 @@ impl<'a> Strings<'a> {
             .ok_or_else(|| {
                 Error::new(
                     ErrorKind::Corrupt,
-                    format!("string {i}: expected offsets that grow up to {}, found {start}..{end}", self.bytes.len()),
+                    format!(
+                        "string {i}: expected offsets that grow up to {}, found {start}..{end}",
+                        self.bytes.len()
+                    ),
                 )
             })?;
-        std::str::from_utf8(bytes)
-            .map_err(|_| Error::new(ErrorKind::Corrupt, format!("string {i}: expected UTF-8, found {}", quoted(bytes))))
+        std::str::from_utf8(bytes).map_err(|_| {
+            Error::new(ErrorKind::Corrupt, format!("string {i}: expected UTF-8, found {}", quoted(bytes)))
+        })
     }
 
     /// All strings in order.
@@ -432,17 +447,22 @@ impl<'a> Strings<'a> {
 }
 
 pub(crate) fn to_usize(shape: &[u64]) -> Result<Vec<usize>> {
-    shape
-        .iter()
-        .map(|&dim| usize::try_from(dim).map_err(|_| crate::layout::too_large(shape)))
-        .collect()
+    shape.iter().map(|&dim| usize::try_from(dim).map_err(|_| crate::layout::too_large(shape))).collect()
 }
 
 /// Row data as a view; bool bytes are checked here.
 fn view<'a, T: Element>(bytes: &'a [u8], shape: &[u64]) -> Result<ArrayViewD<'a, T>> {
-    let values: &[T] = bytemuck::checked::try_cast_slice(bytes).map_err(|e| cast_error::<T>(bytes, e))?;
-    ArrayView::from_shape(IxDyn(&to_usize(shape)?), values)
-        .map_err(|e| Error::new(ErrorKind::Corrupt, format!("expected shape {shape:?}, found {} values: {e}", values.len())))
+    let values: &[T] = match bytes {
+        // Nothing is mapped for nothing, so there is no address that could be aligned.
+        [] => &[],
+        _ => bytemuck::checked::try_cast_slice(bytes).map_err(|e| cast_error::<T>(bytes, e))?,
+    };
+    ArrayView::from_shape(IxDyn(&to_usize(shape)?), values).map_err(|e| {
+        Error::new(
+            ErrorKind::Corrupt,
+            format!("expected shape {shape:?}, found {} values: {e}", values.len()),
+        )
+    })
 }
 
 /// An owned array of `rows` rows whose bytes are put in by `with`; bool bytes are checked here.
@@ -464,9 +484,10 @@ fn owned<T: Element>(
 
 fn cast_error<T: Element>(bytes: &[u8], error: bytemuck::checked::CheckedCastError) -> Error {
     match bytes.iter().position(|&b| b > 1).filter(|_| T::DTYPE == crate::DType::Bool) {
-        Some(at) => {
-            Error::new(ErrorKind::Corrupt, format!("element {at}: expected a bool of 0 or 1, found {}", bytes[at]))
-        }
+        Some(at) => Error::new(
+            ErrorKind::Corrupt,
+            format!("element {at}: expected a bool of 0 or 1, found {}", bytes[at]),
+        ),
         None => Error::new(ErrorKind::Corrupt, format!("expected whole aligned {}, found {error}", T::DTYPE)),
     }
 }

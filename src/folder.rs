@@ -23,8 +23,8 @@ impl Folder {
         {
             use rustix::fs::{Mode, OFlags};
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let handle = rustix::fs::open(path, flags, Mode::empty())
-                .map_err(|e| folder_error(path, e.into()))?;
+            let handle =
+                rustix::fs::open(path, flags, Mode::empty()).map_err(|e| folder_error(path, e.into()))?;
             Ok(Self { path: path.to_owned(), handle })
         }
         #[cfg(not(unix))]
@@ -72,7 +72,8 @@ impl Folder {
         #[cfg(unix)]
         let file = {
             use rustix::fs::{Mode, OFlags};
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+            let flags =
+                OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
             match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
                 Ok(handle) => File::from(handle),
                 Err(rustix::io::Errno::LOOP) => return Err(unexpected(&path, "a regular file", "a symlink")),
@@ -115,12 +116,16 @@ impl Folder {
         let path = self.path.join(name);
         let (file, len) = self.open_file(name)?;
         if len > max {
-            return Err(Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found {len}")).at(path));
+            return Err(
+                Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found {len}")).at(path)
+            );
         }
         let mut bytes = Vec::with_capacity(len as usize);
         file.take(max + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", e))?;
         if bytes.len() as u64 > max {
-            return Err(Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found more")).at(path));
+            return Err(
+                Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found more")).at(path)
+            );
         }
         Ok(bytes)
     }

@@ -22,7 +22,7 @@ pub const MAX_DIMENSIONS: usize = 64;
 pub struct RowLayout {
     /// Bytes of one row.
     pub row_bytes: u64,
-    /// Rows of a full block; 1 where a row is longer than a block.
+    /// Rows of a full block; 1 where a row is longer than a block, all of a shard shorter than one.
     pub rows_per_block: u64,
     /// Blocks of one row; 1 unless a row is longer than a block.
     pub blocks_per_row: u64,
@@ -77,12 +77,19 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 impl RowLayout {
     /// Plans shards of about `shard_bytes` for rows of `row_bytes`.
     pub fn new(row_bytes: u64, shard_bytes: u64) -> Result<Self> {
-        let (rows_per_block, blocks_per_row) = blocks(row_bytes);
-        let unit = shard_unit(row_bytes);
+        let (block, _) = blocks(row_bytes);
+        let page = page_rows(row_bytes);
+        // A shard shorter than a block need only be whole pages: it is then one block.
+        let unit = if shard_bytes < block * row_bytes { page } else { page.max(block) };
         let unit_bytes = unit.checked_mul(row_bytes).ok_or_else(|| too_large(&[unit, row_bytes]))?;
         let units = shard_bytes.checked_div(unit_bytes).unwrap_or(1).max(1);
         let rows_per_shard = units.checked_mul(unit).ok_or_else(|| too_large(&[units, unit]))?;
-        Ok(Self { row_bytes, rows_per_block, blocks_per_row, rows_per_shard })
+        Ok(Self::with_rows_per_shard(row_bytes, rows_per_shard))
+    }
+
+    fn with_rows_per_shard(row_bytes: u64, rows_per_shard: u64) -> Self {
+        let (block, blocks_per_row) = blocks(row_bytes);
+        Self { row_bytes, rows_per_block: block.min(rows_per_shard), blocks_per_row, rows_per_shard }
     }
 
     /// The blocks of a shard of `rows` rows.
@@ -129,12 +136,9 @@ fn blocks(row_bytes: u64) -> (u64, u64) {
     }
 }
 
-/// Every shard but the last holds a multiple of this many rows: whole pages and whole blocks.
-fn shard_unit(row_bytes: u64) -> u64 {
-    if row_bytes == 0 {
-        return 1;
-    }
-    (PAGE_BYTES / gcd(row_bytes, PAGE_BYTES)).max(blocks(row_bytes).0)
+/// Every shard but the last holds a multiple of this many rows: whole pages.
+fn page_rows(row_bytes: u64) -> u64 {
+    PAGE_BYTES / gcd(row_bytes, PAGE_BYTES)
 }
 
 /// The product of dimensions and item size overflows what a file or an address space can hold.
@@ -166,7 +170,7 @@ impl ArrayLayout {
         let (rows, row_bytes) = Self::rows_of(dtype, shape)?;
         let mut by_row = RowLayout::new(row_bytes, shard_bytes)?;
         if row_bytes == 0 {
-            by_row.rows_per_shard = rows.max(1);
+            by_row = RowLayout::with_rows_per_shard(row_bytes, rows.max(1));
         }
         Ok(Self { dtype, shape: shape.to_vec(), rows, by_row })
     }
@@ -174,10 +178,12 @@ impl ArrayLayout {
     /// The layout that a manifest describes, if it keeps the rules.
     pub fn with_rows_per_shard(dtype: DType, shape: &[u64], rows_per_shard: u64) -> Result<Self> {
         let (rows, row_bytes) = Self::rows_of(dtype, shape)?;
-        let (rows_per_block, blocks_per_row) = blocks(row_bytes);
-        let unit = shard_unit(row_bytes);
+        let (block, _) = blocks(row_bytes);
+        let page = page_rows(row_bytes);
+        let unit = if rows_per_shard < block { page } else { page.max(block) };
         let bytes = rows_per_shard.checked_mul(row_bytes).filter(|&b| b <= i64::MAX as u64);
-        if rows_per_shard == 0 || rows_per_shard % unit != 0 || bytes.is_none() {
+        let whole = row_bytes == 0 || rows_per_shard.is_multiple_of(unit);
+        if rows_per_shard == 0 || !whole || bytes.is_none() {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 format!("expected rows_per_shard to be a multiple of {unit}, found {rows_per_shard}"),
@@ -192,7 +198,7 @@ impl ArrayLayout {
                 ),
             ));
         }
-        let by_row = RowLayout { row_bytes, rows_per_block, blocks_per_row, rows_per_shard };
+        let by_row = RowLayout::with_rows_per_shard(row_bytes, rows_per_shard);
         Ok(Self { dtype, shape: shape.to_vec(), rows, by_row })
     }
 
@@ -286,7 +292,9 @@ mod tests {
         let l = |row, shard| RowLayout::new(row, shard).unwrap();
         assert_eq!(l(40, 1 << 30).rows_per_block, 16384);
         assert_eq!(l(40, 1 << 30).rows_per_shard % 16384, 0);
-        assert_eq!(l(4, 4096).rows_per_shard, 262_144);
+        assert_eq!(l(4, 4096).rows_per_shard, 1024);
+        assert_eq!(l(4, 4096).rows_per_block, 1024);
+        assert_eq!(l(4, 1 << 20).rows_per_block, 262_144);
         assert_eq!(l(4097, 1 << 20).rows_per_block, 128);
         assert_eq!(l(4097, 1 << 20).rows_per_shard, 4096);
         assert_eq!(l(3 << 20, 1 << 30).blocks_per_row, 3);

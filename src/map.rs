@@ -105,7 +105,10 @@ impl Contiguous {
             shards.into_iter().try_for_each(|shard| shard.map(drop))?;
             return Ok(Self { base: std::ptr::NonNull::dangling(), len: 0, reserved: 0 });
         }
-        let len = usize::try_from(total).ok().filter(|&len| isize::try_from(len).is_ok()).ok_or_else(out_of_space)?;
+        let len = usize::try_from(total)
+            .ok()
+            .filter(|&len| isize::try_from(len).is_ok())
+            .ok_or_else(out_of_space)?;
         let reserved = len.checked_next_multiple_of(PAGE_BYTES as usize).ok_or_else(out_of_space)?;
         // SAFETY: a null address lets the kernel choose an unused range, so no memory of anybody
         // is replaced; nothing can be loaded from it until a shard is mapped over it.
@@ -127,11 +130,14 @@ impl Contiguous {
             if data == 0 {
                 continue;
             }
-            let end = usize::try_from(data).ok().and_then(|data| at.checked_add(data)).filter(|&end| end <= len);
+            let end =
+                usize::try_from(data).ok().and_then(|data| at.checked_add(data)).filter(|&end| end <= len);
             let Some(end) = end.filter(|_| at.is_multiple_of(PAGE_BYTES as usize)) else {
                 return Err(Error::new(
                     ErrorKind::Corrupt,
-                    format!("expected shards of whole pages and {total} bytes in all, found {data} more at {at}"),
+                    format!(
+                        "expected shards of whole pages and {total} bytes in all, found {data} more at {at}"
+                    ),
                 ));
             };
             // SAFETY: `at` is a multiple of the page and `end <= len <= reserved`, so the range
@@ -151,7 +157,10 @@ impl Contiguous {
             at = end;
         }
         if at != len {
-            return Err(Error::new(ErrorKind::Corrupt, format!("expected {total} bytes in all shards, found {at}")));
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("expected {total} bytes in all shards, found {at}"),
+            ));
         }
         Ok(map)
     }

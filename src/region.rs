@@ -59,7 +59,12 @@ impl Blocks {
 
     fn release(&self, range: Range<u64>) {
         for block in range {
-            let _ = self.states[block as usize].compare_exchange(CLAIMED, FREE, Ordering::AcqRel, Ordering::Acquire);
+            let _ = self.states[block as usize].compare_exchange(
+                CLAIMED,
+                FREE,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
         }
     }
 
@@ -139,8 +144,31 @@ impl OpenShard {
 }
 
 enum Memory {
-    Buffer(Vec<u8>),
+    Buffer(Buffer),
     Map(MmapMut),
+}
+
+/// Bytes aligned for every dtype.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Buffer {
+    /// Makes it `len` bytes long; what they are is left open.
+    fn resize(&mut self, len: usize) {
+        self.words.resize(len.div_ceil(8), 0);
+        self.len = len;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
+    }
 }
 
 /// Rows of an array that one writer fills. Nobody else can have them until it is finished, after which
@@ -168,7 +196,7 @@ impl Region {
         shard: Arc<OpenShard>,
         rows: Range<u64>,
         transfer: Transfer,
-        mut buffer: Vec<u8>,
+        mut buffer: Buffer,
     ) -> Result<Self> {
         let blocks = shard.claim(&rows)?;
         let open = || -> Result<(File, Memory)> {
@@ -183,7 +211,7 @@ impl Region {
                 let offset = HEADER_BYTES + (rows.start - shard.shard.rows.start) * row_bytes;
                 Memory::Map(map_range_mut(&file, offset, len).map_err(|e| Error::io(&shard.path, "map", e))?)
             } else {
-                buffer.resize(len as usize, 0);
+                buffer.resize(len as usize);
                 Memory::Buffer(buffer)
             };
             Ok((file, memory))
@@ -205,7 +233,7 @@ impl Region {
     /// The memory of its rows: their row-major bytes, little-endian.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::Buffer(buffer) => buffer,
+            Memory::Buffer(buffer) => buffer.bytes_mut(),
             Memory::Map(map) => map,
         }
     }
@@ -219,16 +247,19 @@ impl Region {
                 format!("array {}: expected {}, found {found}", quoted(self.shard.name.as_bytes()), T::DTYPE),
             ));
         }
-        bytemuck::try_cast_slice_mut(self.bytes_mut())
-            .map_err(|e| Error::new(ErrorKind::InvalidArgument, format!("expected aligned memory, found {e}")))
+        bytemuck::try_cast_slice_mut(self.bytes_mut()).map_err(|e| {
+            Error::new(ErrorKind::InvalidArgument, format!("expected aligned memory, found {e}"))
+        })
     }
 
     /// Its rows as a view to write to: shape (`rows`, …).
     pub fn view_mut<T: Element + bytemuck::Pod, D: Dimension>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        let shape = crate::dataset::to_usize(&self.shard.layout.shard_shape(self.rows.end - self.rows.start))?;
+        let shape =
+            crate::dataset::to_usize(&self.shard.layout.shard_shape(self.rows.end - self.rows.start))?;
         let values = self.values_mut::<T>()?;
-        let view: ArrayViewMutD<'_, T> = ArrayViewMut::from_shape(IxDyn(&shape), values)
-            .map_err(|e| Error::new(ErrorKind::InvalidArgument, format!("expected shape {shape:?}, found {e}")))?;
+        let view: ArrayViewMutD<'_, T> = ArrayViewMut::from_shape(IxDyn(&shape), values).map_err(|e| {
+            Error::new(ErrorKind::InvalidArgument, format!("expected shape {shape:?}, found {e}"))
+        })?;
         view.into_dimensionality::<D>().map_err(|_| {
             Error::new(
                 ErrorKind::InvalidArgument,
@@ -243,12 +274,12 @@ impl Region {
     }
 
     /// As [`Self::finish`]; gives the buffer back for the next region.
-    pub(crate) fn finish_reuse(mut self) -> Result<Vec<u8>> {
+    pub(crate) fn finish_reuse(mut self) -> Result<Buffer> {
         let by_row = *self.shard.layout.by_row();
         let rows = self.shard.shard.len();
         let start = (self.rows.start - self.shard.shard.rows.start) * by_row.row_bytes;
         let bytes: &[u8] = match &self.memory {
-            Memory::Buffer(buffer) => buffer,
+            Memory::Buffer(buffer) => buffer.bytes(),
             Memory::Map(map) => map,
         };
         check_bools(&self.shard, &self.rows, bytes)?;
@@ -266,9 +297,9 @@ impl Region {
             self.shard.blocks.finish(block, crc);
         }
         self.blocks = 0..0;
-        Ok(match std::mem::replace(&mut self.memory, Memory::Buffer(Vec::new())) {
+        Ok(match std::mem::replace(&mut self.memory, Memory::Buffer(Buffer::default())) {
             Memory::Buffer(buffer) => buffer,
-            Memory::Map(_) => Vec::new(),
+            Memory::Map(_) => Buffer::default(),
         })
     }
 }

@@ -25,8 +25,11 @@ impl Staging {
     /// The building folder of the dataset that is going to stand at `target`.
     pub(crate) fn path_for(target: &Path) -> Result<PathBuf> {
         let name = target.file_name().ok_or_else(|| {
-            Error::new(ErrorKind::InvalidArgument, "expected a path with a name for the new dataset, found none")
-                .at(target)
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "expected a path with a name for the new dataset, found none",
+            )
+            .at(target)
         })?;
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);

@@ -97,13 +97,19 @@ impl Dataset {
             for (row, &offset) in (start..).zip(run.iter()) {
                 let in_order = if row == 0 { offset == 0 } else { offset >= previous && offset <= total };
                 if !in_order || row + 1 == count && offset != total {
-                    fault(row, format!("row {row}: expected offsets that grow from 0 to {total}, found {offset}"));
+                    fault(
+                        row,
+                        format!("row {row}: expected offsets that grow from 0 to {total}, found {offset}"),
+                    );
                     return Ok(());
                 }
                 if row > 0 {
                     // A string may be longer than memory: its bytes are checked in runs too.
                     if let Some(at) = self.first_not_utf8(&bytes, previous..offset)? {
-                        fault(row - 1, format!("string {}: expected UTF-8, found another byte at {at}", row - 1));
+                        fault(
+                            row - 1,
+                            format!("string {}: expected UTF-8, found another byte at {at}", row - 1),
+                        );
                     }
                 }
                 previous = offset;
@@ -164,7 +170,8 @@ fn verify_shard(
         .map_init(Vec::new, |buffer, (block, &expected)| {
             let bytes = by_row.block_bytes(block as u64, shard.len());
             buffer.resize((bytes.end - bytes.start) as usize, 0);
-            let reason = match check_block(&file, &path, buffer, bytes.start, expected, array.layout.dtype()) {
+            let reason = match check_block(&file, &path, buffer, bytes.start, expected, array.layout.dtype())
+            {
                 Ok(()) => None,
                 Err(e) => Some((block as u64, e.to_string())),
             };
@@ -196,14 +203,19 @@ fn check_block(
     read_exact_at(file, path, buffer, HEADER_BYTES + start)?;
     let found = crc32(buffer);
     if found != expected {
-        return Err(Error::new(ErrorKind::Corrupt, format!("expected checksum {expected:08x}, found {found:08x}"))
-            .offset(HEADER_BYTES + start)
-            .at(path));
+        return Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("expected checksum {expected:08x}, found {found:08x}"),
+        )
+        .offset(HEADER_BYTES + start)
+        .at(path));
     }
     match buffer.iter().position(|&byte| byte > 1).filter(|_| dtype == DType::Bool) {
-        Some(at) => Err(Error::new(ErrorKind::Corrupt, format!("expected a bool of 0 or 1, found {}", buffer[at]))
-            .offset(HEADER_BYTES + start + at as u64)
-            .at(path)),
+        Some(at) => {
+            Err(Error::new(ErrorKind::Corrupt, format!("expected a bool of 0 or 1, found {}", buffer[at]))
+                .offset(HEADER_BYTES + start + at as u64)
+                .at(path))
+        }
         None => Ok(()),
     }
 }
