@@ -9,7 +9,9 @@ mod descr;
 pub mod header;
 mod literal;
 pub mod npz;
+mod npz_write;
 
 pub use descr::{Descr, Field};
 pub use header::{Header, header_len, npy_header, read_header, shard_header};
-//pub use npz::{Member, NpzReader, NpzWriter};
+pub use npz::{Member, MemberData, NpzReader};
+pub use npz_write::{MemberWriter, NpzWriter};
