@@ -324,6 +324,16 @@ impl Writer {
     /// `Locked` if another region has some of these rows, or has written them; `InvalidArgument` if they
     /// are not whole blocks of one shard. Both name the rows.
     pub fn region(&self, name: &str, rows: Range<u64>) -> Result<Region> {
+        let mut region = self.open_region(name, rows)?;
+        if self.options.transfer == Transfer::Write {
+            // The buffer may hold another region's rows.
+            region.bytes_mut().fill(0);
+        }
+        Ok(region)
+    }
+
+    /// A region whose memory holds anything.
+    pub(crate) fn open_region(&self, name: &str, rows: Range<u64>) -> Result<Region> {
         let shards = self.fixed(name)?;
         let per_shard = shards.first().map_or(1, |shard| shard.layout.by_row().rows_per_shard);
         let index = (rows.start / per_shard).min(shards.len().saturating_sub(1) as u64);
@@ -337,12 +347,22 @@ impl Writer {
         Region::open(Arc::clone(shard), rows, self.options.transfer, buffer)
     }
 
-    /// Fills rows `rows` of the array `name`, block after block, by `fill(rows, bytes)`, in
-    /// parallel. The first error by row is returned, whatever the number of threads.
+    /// Fills the array `name` block after block by `fill(rows, bytes)`, in parallel; `fill` sets
+    /// every byte. The first error by row is returned, whatever the number of threads.
     pub fn fill(&self, name: &str, fill: impl Fn(Range<u64>, &mut [u8]) -> Result<()> + Sync) -> Result<()> {
-        let regions: Vec<Range<u64>> = self.layout(name)?.regions(BLOCK_BYTES).collect();
+        self.fill_regions(name, BLOCK_BYTES, fill)
+    }
+
+    /// As [`Self::fill`], in regions of about `bytes`.
+    pub(crate) fn fill_regions(
+        &self,
+        name: &str,
+        bytes: u64,
+        fill: impl Fn(Range<u64>, &mut [u8]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let regions: Vec<Range<u64>> = self.layout(name)?.regions(bytes).collect();
         first_error(regions.len(), |i| {
-            let mut region = self.region(name, regions[i].clone())?;
+            let mut region = self.open_region(name, regions[i].clone())?;
             fill(regions[i].clone(), region.bytes_mut())?;
             self.recycle(region)
         })

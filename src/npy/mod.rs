@@ -7,11 +7,14 @@
 pub mod convert;
 mod descr;
 pub mod header;
+mod import;
 mod literal;
 pub mod npz;
 mod npz_write;
 
 pub use descr::{Descr, Field};
 pub use header::{Header, header_len, npy_header, read_header, shard_header};
+pub use import::NpyOptions;
+pub(crate) use import::pack;
 pub use npz::{Member, MemberData, NpzReader};
 pub use npz_write::{MemberWriter, NpzWriter};
