@@ -38,6 +38,7 @@ pub mod npy;
 mod progress;
 mod region;
 mod staging;
+pub mod text;
 mod verify;
 mod writer;
 

@@ -1,0 +1,3 @@
+//! Numbers in text.
+
+pub mod number;
