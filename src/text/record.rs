@@ -9,11 +9,11 @@ use super::dialect::{Delimiter, Dialect, LineEnd};
 use crate::error::{Error, ErrorKind, Result, quoted};
 use memchr::memchr;
 
-const DELIMITER: u8 = 1;
-const LINE: u8 = 2;
-const COMMENT: u8 = 4;
-const BLANK: u8 = 8;
-const QUOTE: u8 = 16;
+pub(super) const DELIMITER: u8 = 1;
+pub(super) const LINE: u8 = 2;
+pub(super) const COMMENT: u8 = 4;
+pub(super) const BLANK: u8 = 8;
+pub(super) const QUOTE: u8 = 16;
 
 /// A dialect laid out for scanning: what each byte may mean.
 #[derive(Clone)]
@@ -29,8 +29,10 @@ pub(super) struct Rules<'d> {
 pub(super) enum Line {
     /// A record; its first byte that is no blank.
     Record(usize),
-    /// Nothing, or a comment; where the next line starts.
+    /// Nothing but blanks; where the next line starts.
     Empty(usize),
+    /// A comment; where it starts.
+    Comment(usize),
 }
 
 impl<'d> Rules<'d> {
@@ -69,12 +71,6 @@ impl<'d> Rules<'d> {
     #[inline]
     pub(super) fn is(&self, byte: u8, class: u8) -> bool {
         self.class[usize::from(byte)] & class != 0
-    }
-
-    /// Whether the field whose first byte would be `at` starts there, in a record from `start` on.
-    #[inline]
-    pub(super) fn opens(&self, text: &[u8], start: usize, at: usize) -> bool {
-        at == start || self.is(text[at - 1], DELIMITER)
     }
 
     /// The bytes of the line end at `at`, or 0 where a CR is an ordinary character.
@@ -127,7 +123,7 @@ impl<'d> Rules<'d> {
                 return Line::Empty(first + end);
             }
         } else if self.comment_at(text, first) {
-            return Line::Empty(self.rest_of_line(text, first).1);
+            return Line::Comment(first);
         }
         Line::Record(first)
     }
@@ -298,11 +294,10 @@ impl<'t, 'd> Records<'t, 'd> {
             }
             match self.rules.line_at(self.text, start) {
                 Line::Record(first) => break first,
-                Line::Empty(next) => {
-                    start = next;
-                    self.line += 1;
-                }
+                Line::Empty(next) => start = next,
+                Line::Comment(at) => start = self.rules.rest_of_line(self.text, at).1,
             }
+            self.line += 1;
         };
         let first = if self.rules.blanks { first } else { start };
         let (end, next, trouble) = self.rules.split(self.text, first, &mut fields.spans);
@@ -450,48 +445,6 @@ impl Rules<'_> {
             *at += 1;
         }
     }
-
-    /// Where the record from `start` on goes on after byte `at`, which stands outside quotes.
-    /// Agrees with `split` on every text, faults included, without listing fields.
-    pub(super) fn end_of_record(&self, text: &[u8], start: usize, at: usize) -> End {
-        let mut at = at;
-        loop {
-            while at < text.len() && !self.is(text[at], LINE | COMMENT | QUOTE) {
-                at += 1;
-            }
-            let Some(&byte) = text.get(at) else { return End::Text };
-            if self.is(byte, LINE) {
-                let end = self.line_end(text, at);
-                if end > 0 {
-                    return End::Line(at + end);
-                }
-            } else if self.is(byte, QUOTE) {
-                if self.opens(text, start, at) {
-                    match self.closing(text, at + 1) {
-                        Some(close) => at = close,
-                        None => return End::Quoted,
-                    }
-                }
-            } else if text[at..].starts_with(self.comment) {
-                let (end, next) = self.rest_of_line(text, at);
-                return if next > end { End::Line(next) } else { End::Text };
-            }
-            at += 1;
-        }
-    }
-
-    /// The quote that closes a quoted field, looked for from `at` on, inside it.
-    pub(super) fn closing(&self, text: &[u8], at: usize) -> Option<usize> {
-        let quote = self.quote?;
-        let mut at = at;
-        loop {
-            at += memchr(quote, text.get(at..)?)?;
-            if text.get(at + 1) != Some(&quote) {
-                return Some(at);
-            }
-            at += 2;
-        }
-    }
 }
 
 enum Stop {
@@ -499,16 +452,6 @@ enum Stop {
     Line(usize),
     Comment,
     Text,
-}
-
-/// How a record ends.
-pub(super) enum End {
-    /// With a line; where the next one starts.
-    Line(usize),
-    /// With the text, outside quotes.
-    Text,
-    /// With the text, inside a quoted field.
-    Quoted,
 }
 
 #[cfg(test)]
