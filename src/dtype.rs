@@ -161,6 +161,17 @@ pub trait Element:
     const DTYPE: DType;
 }
 
+/// Aligned bytes as values to be set, all of them.
+pub(crate) fn values_mut<T: Element>(bytes: &mut [u8]) -> Result<&mut [T]> {
+    if T::DTYPE == DType::Bool {
+        // What is left in a buffer may be no bool.
+        bytes.fill(0);
+    }
+    bytemuck::checked::try_cast_slice_mut(bytes).map_err(|e| {
+        Error::new(ErrorKind::InvalidArgument, format!("expected whole aligned {}, found {e}", T::DTYPE))
+    })
+}
+
 /// Fills `len` values through their bytes, without a second copy of them.
 pub(crate) fn fill<T: Element>(len: usize, with: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<T>> {
     let mut raw: Vec<T::Raw> = Vec::new();
@@ -210,6 +221,31 @@ impl sealed::Sealed for bool {
 impl Element for bool {
     const DTYPE: DType = DType::Bool;
 }
+
+/// Runs `$body` with `$T` as the Rust type of the dtype.
+macro_rules! with_element {
+    ($dtype:expr, $T:ident => $body:expr) => {{
+        use $crate::dtype::DType;
+        match $dtype {
+            DType::Bool => { type $T = bool; $body }
+            DType::Int8 => { type $T = i8; $body }
+            DType::Int16 => { type $T = i16; $body }
+            DType::Int32 => { type $T = i32; $body }
+            DType::Int64 => { type $T = i64; $body }
+            DType::UInt8 => { type $T = u8; $body }
+            DType::UInt16 => { type $T = u16; $body }
+            DType::UInt32 => { type $T = u32; $body }
+            DType::UInt64 => { type $T = u64; $body }
+            DType::Float16 => { type $T = half::f16; $body }
+            DType::BFloat16 => { type $T = half::bf16; $body }
+            DType::Float32 => { type $T = f32; $body }
+            DType::Float64 => { type $T = f64; $body }
+            DType::Complex64 => { type $T = num_complex::Complex<f32>; $body }
+            DType::Complex128 => { type $T = num_complex::Complex<f64>; $body }
+        }
+    }};
+}
+pub(crate) use with_element;
 
 #[cfg(test)]
 mod tests {

@@ -163,7 +163,7 @@ impl SourceFile {
         self.file.try_clone().map_err(|e| Error::io(&self.path, "open", e))
     }
 
-    fn into_reader(self) -> impl Read + Send {
+    pub(crate) fn into_reader(self) -> impl Read + Send {
         Cursor { source: self, at: 0 }
     }
 }

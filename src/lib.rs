@@ -24,6 +24,7 @@
 //! ```
 
 mod append;
+mod buffer;
 pub mod checksum;
 mod dataset;
 pub mod dtype;

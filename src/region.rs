@@ -1,5 +1,6 @@
 //! A run of whole blocks of one shard, in the hands of one writer.
 
+use crate::buffer::Buffer;
 use crate::checksum::crc32;
 use crate::dtype::Element;
 use crate::error::{Error, ErrorKind, Result, quoted};
@@ -148,29 +149,6 @@ enum Memory {
     Map(MmapMut),
 }
 
-/// Bytes aligned for every dtype.
-#[derive(Debug, Default)]
-pub(crate) struct Buffer {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Buffer {
-    /// Makes it `len` bytes long; what they are is left open.
-    fn resize(&mut self, len: usize) {
-        self.words.resize(len.div_ceil(8), 0);
-        self.len = len;
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.len]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
-    }
-}
-
 /// Rows of an array that one writer fills. Nobody else can have them until it is finished, after which
 /// they are written, or dropped, after which they are free again.
 #[derive(Debug)]
@@ -239,7 +217,7 @@ impl Region {
     }
 
     /// The memory of its rows as values, row-major.
-    pub fn values_mut<T: Element + bytemuck::Pod>(&mut self) -> Result<&mut [T]> {
+    pub fn values_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         let found = self.shard.layout.dtype();
         if found != T::DTYPE {
             return Err(Error::new(
@@ -247,13 +225,11 @@ impl Region {
                 format!("array {}: expected {}, found {found}", quoted(self.shard.name.as_bytes()), T::DTYPE),
             ));
         }
-        bytemuck::try_cast_slice_mut(self.bytes_mut()).map_err(|e| {
-            Error::new(ErrorKind::InvalidArgument, format!("expected aligned memory, found {e}"))
-        })
+        crate::dtype::values_mut(self.bytes_mut())
     }
 
     /// Its rows as a view to write to: shape (`rows`, …).
-    pub fn view_mut<T: Element + bytemuck::Pod, D: Dimension>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
+    pub fn view_mut<T: Element, D: Dimension>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         let shape =
             crate::dataset::to_usize(&self.shard.layout.shard_shape(self.rows.end - self.rows.start))?;
         let values = self.values_mut::<T>()?;

@@ -1,6 +1,7 @@
 //! Writing a new dataset: plan, preallocate, fill regions in any order and by any threads, seal.
 
 use crate::append::Appender;
+use crate::buffer::Buffer;
 use crate::checksum::Sidecar;
 use crate::dataset::Dataset;
 use crate::dtype::{DType, Element};
@@ -9,7 +10,7 @@ use crate::folder::{sync_folder, write_all_at};
 use crate::layout::{ArrayLayout, BLOCK_BYTES, DEFAULT_SHARD_BYTES, HEADER_BYTES, RowLayout};
 use crate::manifest::{ArrayEntry, Attributes, MANIFEST_NAME, Manifest, ShardEntry, folder_name, shard_stem};
 use crate::npy::header::shard_header;
-use crate::region::{Blocks, Buffer, OpenShard, Region, Transfer};
+use crate::region::{Blocks, OpenShard, Region, Transfer};
 use crate::staging::{Staging, check_target};
 use ndarray::{ArrayView, Dimension};
 use rayon::prelude::*;
@@ -59,6 +60,10 @@ impl WriteOptions {
     pub fn replace(mut self, replace: bool) -> Self {
         self.replace = replace;
         self
+    }
+
+    pub(crate) fn replaces(&self) -> bool {
+        self.replace
     }
 
     /// How regions reach the file.

@@ -124,8 +124,8 @@ fn skip_blanks(mut text: &[u8], delim: Delim) -> &[u8] {
 #[cold]
 #[inline(never)]
 pub(super) fn field<T: Number>(field: &[u8]) -> Option<T> {
-    // A carriage return here is no end of line, so it is for the dialect to judge.
-    if field.contains(&b'\r') {
+    // A carriage return here is no end of line, so it is for the dialect to judge, like its kin.
+    if field.iter().any(|&b| b < b' ' && b != b'\t') {
         return None;
     }
     T::parse(field, NumberOptions::default()).ok()

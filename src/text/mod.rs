@@ -14,6 +14,7 @@ pub mod number;
 pub mod plain;
 pub mod record;
 
+mod append;
 mod direct;
 mod import;
 mod index;
@@ -21,5 +22,8 @@ mod rows;
 mod schema;
 mod stream;
 
+pub(crate) use import::pack;
+pub use import::TextOptions;
+pub use schema::Layout;
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
 pub use record::{Fields, Record, Records};
