@@ -16,9 +16,12 @@ pub mod record;
 
 mod append;
 mod direct;
+mod foreign;
+mod header;
 mod import;
 mod index;
 mod rows;
+mod simd;
 mod schema;
 mod stream;
 
