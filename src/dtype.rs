@@ -227,21 +227,66 @@ macro_rules! with_element {
     ($dtype:expr, $T:ident => $body:expr) => {{
         use $crate::dtype::DType;
         match $dtype {
-            DType::Bool => { type $T = bool; $body }
-            DType::Int8 => { type $T = i8; $body }
-            DType::Int16 => { type $T = i16; $body }
-            DType::Int32 => { type $T = i32; $body }
-            DType::Int64 => { type $T = i64; $body }
-            DType::UInt8 => { type $T = u8; $body }
-            DType::UInt16 => { type $T = u16; $body }
-            DType::UInt32 => { type $T = u32; $body }
-            DType::UInt64 => { type $T = u64; $body }
-            DType::Float16 => { type $T = half::f16; $body }
-            DType::BFloat16 => { type $T = half::bf16; $body }
-            DType::Float32 => { type $T = f32; $body }
-            DType::Float64 => { type $T = f64; $body }
-            DType::Complex64 => { type $T = num_complex::Complex<f32>; $body }
-            DType::Complex128 => { type $T = num_complex::Complex<f64>; $body }
+            DType::Bool => {
+                type $T = bool;
+                $body
+            }
+            DType::Int8 => {
+                type $T = i8;
+                $body
+            }
+            DType::Int16 => {
+                type $T = i16;
+                $body
+            }
+            DType::Int32 => {
+                type $T = i32;
+                $body
+            }
+            DType::Int64 => {
+                type $T = i64;
+                $body
+            }
+            DType::UInt8 => {
+                type $T = u8;
+                $body
+            }
+            DType::UInt16 => {
+                type $T = u16;
+                $body
+            }
+            DType::UInt32 => {
+                type $T = u32;
+                $body
+            }
+            DType::UInt64 => {
+                type $T = u64;
+                $body
+            }
+            DType::Float16 => {
+                type $T = half::f16;
+                $body
+            }
+            DType::BFloat16 => {
+                type $T = half::bf16;
+                $body
+            }
+            DType::Float32 => {
+                type $T = f32;
+                $body
+            }
+            DType::Float64 => {
+                type $T = f64;
+                $body
+            }
+            DType::Complex64 => {
+                type $T = num_complex::Complex<f32>;
+                $body
+            }
+            DType::Complex128 => {
+                type $T = num_complex::Complex<f64>;
+                $body
+            }
         }
     }};
 }

@@ -14,6 +14,7 @@ pub(crate) fn parse(text: &str, max_depth: usize) -> serde_json::Result<Value> {
 }
 
 /// Carries how many more levels may open.
+#[derive(Clone, Copy)]
 struct Strict(usize);
 
 impl Strict {
@@ -66,17 +67,19 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self.deeper()?)? {
+        while let Some(item) = seq.next_element_seed(inner)? {
             items.push(item);
         }
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value_seed(self.deeper()?)?;
+            let value = map.next_value_seed(inner)?;
             if members.contains_key(&key) {
                 return Err(A::Error::custom(format!("duplicate key {key:?}")));
             }
@@ -93,9 +96,15 @@ mod tests {
     #[test]
     fn nothing_is_overwritten_and_nothing_is_deep() {
         assert_eq!(parse(r#"{"a": [1, -2.5, null, "x"]}"#, 2).unwrap()["a"][1], -2.5);
-        for bad in
-            [r#"{"a": 1, "a": 1}"#, r#"{"x": {"a": 1, "a": 2}}"#, "[[[]]]", "[1] 2", "{\"a\": NaN}", "1e999"]
-        {
+        for bad in [
+            r#"{"a": 1, "a": 1}"#,
+            r#"{"x": {"a": 1, "a": 2}}"#,
+            "[[[]]]",
+            "[[{}]]",
+            "[1] 2",
+            "{\"a\": NaN}",
+            "1e999",
+        ] {
             assert!(parse(bad, 2).is_err(), "{bad}");
         }
         assert!(parse(&"[".repeat(1_000_000), 16).is_err());

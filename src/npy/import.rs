@@ -7,7 +7,7 @@ use super::header::{Header, header_len, read_header};
 use super::npz::{Member, NpzReader};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
-use crate::input::{Input, Source, SourceFile, read_full};
+use crate::input::{Source, SourceFile, read_full};
 use crate::layout::BLOCK_BYTES;
 use crate::progress::Progress;
 use crate::writer::{Builder, WriteOptions, Writer};
@@ -70,15 +70,16 @@ struct FieldAt {
 
 /// Writes the arrays of `inputs`, joined by rows where several have the same name.
 pub(crate) fn pack(
-    inputs: Vec<(Input, Source)>,
+    sources: Vec<Source>,
     out: &Path,
     npy: &NpyOptions,
     options: WriteOptions,
     progress: &Progress,
 ) -> Result<Writer> {
     let mut parts = Vec::new();
-    for (input, source) in inputs {
-        open_parts(source, npy, &mut parts).map_err(|e| e.at(input.name()))?;
+    for source in sources {
+        let path = source.path().to_owned();
+        open_parts(source, npy, &mut parts).map_err(|e| e.at(path))?;
     }
     let targets = targets(&parts)?;
     let builder =

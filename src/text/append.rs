@@ -119,8 +119,9 @@ fn fill_columns(rules: &RowRules, piece: &Piece, parts: &mut [Builder], rows: &m
                 Builder::Text(ends, bytes) => {
                     let field = fields.value(text, index, &mut scratch);
                     if let Err(e) = std::str::from_utf8(field) {
-                        let error = Error::new(ErrorKind::Parse, format!("expected UTF-8, found {}", quoted(field)))
-                            .hint("other encodings must be converted first, by iconv for example");
+                        let error =
+                            Error::new(ErrorKind::Parse, format!("expected UTF-8, found {}", quoted(field)))
+                                .hint("other encodings must be converted first, by iconv for example");
                         let error = rules.in_field(error, &record, &fields, index, text);
                         let at = error.byte_offset().unwrap_or(0) + e.valid_up_to() as u64;
                         return Err(place(error.offset(at)));
@@ -181,7 +182,12 @@ impl<'w> Sinks<'w> {
                     bytes.append(&new[..len as usize])?;
                     *end += len;
                 }
-                _ => return Err(Error::new(ErrorKind::InvalidArgument, "expected values of the array's kind, found others")),
+                _ => {
+                    return Err(Error::new(
+                        ErrorKind::InvalidArgument,
+                        "expected values of the array's kind, found others",
+                    ));
+                }
             }
         }
         self.left -= wanted as u64;

@@ -73,9 +73,9 @@ fn fill_rows<T: FastNumber>(
             }
             let origin = Origin { offset: chunk.bytes.start, lines: chunk.place.lines };
             let start = at;
-            let mut rows = 0;
-            rules.rows(bytes, origin, &mut at, &mut out[filled * rules.columns..], &mut rows)?;
-            filled += rows;
+            let mut found = 0;
+            rules.rows(bytes, origin, &mut at, &mut out[filled * rules.columns..], &mut found)?;
+            filled += found;
             progress.advance((at - start) as u64 * 3 / 4)?;
             if filled as u64 == rows.end - rows.start {
                 return Ok(());

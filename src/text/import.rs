@@ -146,9 +146,11 @@ impl<'a> Tables<'a> {
             Plan::Matrix { dtype, .. } => format!("one {dtype} matrix of {} columns", self.rules.columns),
             Plan::Columns(kinds) => {
                 let names = self.column_names();
-                let shown = names.iter().zip(kinds).take(12).map(|(name, kind)| {
-                    format!("{} {kind}", escape(name.as_bytes(), 40))
-                });
+                let shown = names
+                    .iter()
+                    .zip(kinds)
+                    .take(12)
+                    .map(|(name, kind)| format!("{} {kind}", escape(name.as_bytes(), 40)));
                 let more = if kinds.len() > 12 { ", …" } else { "" };
                 format!("one array a column: {}{more}", shown.collect::<Vec<_>>().join(", "))
             }
@@ -190,12 +192,16 @@ impl<'a> Tables<'a> {
                 })
             }
             Plan::Columns(kinds) => {
-                let arrays: Vec<(String, Kind)> = self.column_names().into_iter().zip(kinds.iter().copied()).collect();
-                let builder = arrays.iter().fold(Builder::new(write.clone()), |builder, (name, kind)| match kind {
-                    Kind::Number(dtype) => builder.growing(name, *dtype, &[]),
-                    Kind::Text => builder.strings(name),
-                });
-                self.append(builder.create(out)?, &arrays, &|rules, piece| append::columns(rules, piece, kinds))
+                let arrays: Vec<(String, Kind)> =
+                    self.column_names().into_iter().zip(kinds.iter().copied()).collect();
+                let builder =
+                    arrays.iter().fold(Builder::new(write.clone()), |builder, (name, kind)| match kind {
+                        Kind::Number(dtype) => builder.growing(name, *dtype, &[]),
+                        Kind::Text => builder.strings(name),
+                    });
+                self.append(builder.create(out)?, &arrays, &|rules, piece| {
+                    append::columns(rules, piece, kinds)
+                })
             }
         }
     }
@@ -229,7 +235,8 @@ impl<'a> Tables<'a> {
         let records: u64 = indexed.iter().map(|text| text.index.records).sum();
         let name = &self.options.name;
         let shape = [records, self.rules.columns as u64];
-        let builder = Builder::new(write.clone()).array(name, dtype, &shape).array_attributes(self.attributes());
+        let builder =
+            Builder::new(write.clone()).array(name, dtype, &shape).array_attributes(self.attributes());
         let writer = builder.create(out)?;
         with_element!(dtype, T => {
             fill_matrix::<T>(indexed, &self.rules, &writer, name, check_whole, self.progress)
@@ -253,7 +260,9 @@ impl<'a> Tables<'a> {
             }
             let tee = match &table.source {
                 // A second start with wider types must find the stream's bytes again.
-                Source::Stream(_) if spool => Some(spool_file(&writer.scratch().join(format!("spool.{number}")))?),
+                Source::Stream(_) if spool => {
+                    Some(spool_file(&writer.scratch().join(format!("spool.{number}")))?)
+                }
                 _ => None,
             };
             let result = table.run(

@@ -90,7 +90,6 @@ impl Index {
         let spans = (text.len().saturating_sub(start)).div_ceil(span_bytes);
         let found: Vec<Option<u64>> = (1..spans)
             .into_par_iter()
-            .with_min_len(64)
             .map(|span| {
                 let from = start + span * span_bytes;
                 first_cut(text, dialect, from..text.len().min(from + span_bytes))
@@ -175,7 +174,14 @@ mod tests {
 
     fn symbols() -> impl Strategy<Value = Vec<u8>> {
         let symbol = prop_oneof![
-            Just("1"), Just(","), Just("\n"), Just("\""), Just("\r\n"), Just(" "), Just("#"), Just("a\n1")
+            Just("1"),
+            Just(","),
+            Just("\n"),
+            Just("\""),
+            Just("\r\n"),
+            Just(" "),
+            Just("#"),
+            Just("a\n1")
         ];
         prop::collection::vec(symbol, 0..60).prop_map(|parts| parts.concat().into_bytes())
     }

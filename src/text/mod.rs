@@ -21,12 +21,12 @@ mod header;
 mod import;
 mod index;
 mod rows;
-mod simd;
 mod schema;
+mod simd;
 mod stream;
 
-pub(crate) use import::pack;
-pub use import::TextOptions;
-pub use schema::Layout;
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
+pub use import::TextOptions;
+pub(crate) use import::pack;
 pub use record::{Fields, Record, Records};
+pub use schema::Layout;

@@ -14,7 +14,7 @@ mod scan;
 
 pub use classify::{Class, classify};
 pub(crate) use lemire::{POWERS, lemire_f32, lemire_f64};
-pub(crate) use scan::{Scan, scan};
+pub(crate) use scan::scan;
 
 use crate::dtype::{DType, Element};
 use half::{bf16, f16};

@@ -138,7 +138,9 @@ impl RowRules {
                     Ok(value) => return Ok(value),
                     Err(_) => {
                         let error = self.missing(T::DTYPE, record, fields, index);
-                        return Err(error.hint("the type has no nan; --missing VALUE puts another value there"));
+                        return Err(
+                            error.hint("the type has no nan; --missing VALUE puts another value there")
+                        );
                     }
                 },
                 Missing::Value(text) => match T::parse(text.as_bytes(), self.number) {
@@ -153,10 +155,8 @@ impl RowRules {
             },
             Err(fault) => fault,
         };
-        let mut error = Error::new(
-            ErrorKind::Parse,
-            format!("{}, found {}", fault.expected(T::DTYPE), quoted(field)),
-        );
+        let mut error =
+            Error::new(ErrorKind::Parse, format!("{}, found {}", fault.expected(T::DTYPE), quoted(field)));
         if let Some(hint) = self.hint(fault, T::DTYPE, field) {
             error = error.hint(hint);
         }
@@ -183,7 +183,14 @@ impl RowRules {
     }
 
     /// Adds line, field and byte; a field of a record that spans lines has a line of its own.
-    pub(crate) fn in_field(&self, error: Error, record: &Record, fields: &Fields, index: usize, text: &[u8]) -> Error {
+    pub(crate) fn in_field(
+        &self,
+        error: Error,
+        record: &Record,
+        fields: &Fields,
+        index: usize,
+        text: &[u8],
+    ) -> Error {
         let at = fields.range(index).map_or(record.end, |range| range.start);
         let inner = text.get(record.start..at).map_or(0, |before| count(before, &self.dialect).lines);
         error.line(record.line + inner).field(index as u64 + 1).offset(at as u64)
@@ -195,7 +202,9 @@ impl RowRules {
 pub(crate) fn check_whole_numbers<T: Element>(values: &[T]) -> Result<()> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let floats: &[f64] = match T::DTYPE {
-        DType::Float64 | DType::Complex128 => bytemuck::try_cast_slice(bytemuck::cast_slice(values)).unwrap_or_default(),
+        DType::Float64 | DType::Complex128 => {
+            bytemuck::try_cast_slice(bytemuck::cast_slice::<T, u8>(values)).unwrap_or_default()
+        }
         _ => &[],
     };
     match floats.iter().find(|value| value.is_finite() && value.abs() >= EXACT) {
@@ -211,5 +220,7 @@ pub(crate) fn check_whole_numbers<T: Element>(values: &[T]) -> Result<()> {
 /// Words that people write for "no value".
 fn looks_missing(field: &[u8]) -> bool {
     let field = field.trim_ascii();
-    [&b"na"[..], b"n/a", b"null", b"none", b"-", b".", b"?"].iter().any(|word| field.eq_ignore_ascii_case(word))
+    [&b"na"[..], b"n/a", b"null", b"none", b"-", b".", b"?"]
+        .iter()
+        .any(|word| field.eq_ignore_ascii_case(word))
 }

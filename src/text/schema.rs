@@ -152,7 +152,8 @@ impl Plan {
         }
         match common(surveys, &kinds) {
             Some(dtype) => {
-                let whole_as_float = (dtype.is_float() || dtype.is_complex()) && surveys.iter().any(ColumnSurvey::is_whole);
+                let whole_as_float =
+                    (dtype.is_float() || dtype.is_complex()) && surveys.iter().any(ColumnSurvey::is_whole);
                 Ok(Plan::Matrix { dtype, whole_as_float })
             }
             None if layout == Layout::Matrix => {
