@@ -126,7 +126,7 @@ fn the_fields_of_a_structured_file_of_numpy() {
     swap_in_place(&mut z, 4);
     assert_eq!(
         z[..],
-        (0..5).flat_map(|i| [i as f32, -2.0 * i as f32]).flat_map(f32::to_le_bytes).collect::<Vec<_>>()
+        (0..5).flat_map(|i| [i as f32, 0.0 - 2.0 * i as f32]).flat_map(f32::to_le_bytes).collect::<Vec<_>>()
     );
 }
 
