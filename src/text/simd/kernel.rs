@@ -305,6 +305,16 @@ fn in_register(mut number: u64) -> u64 {
     number
 }
 
+/// The same numbers, in a vector: the optimiser would else know the upper word of a product, take all
+/// lanes out of their vectors, and multiply them one by one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_vector(mut numbers: __m512i) -> __m512i {
+    // SAFETY: this is no instruction at all.
+    unsafe { std::arch::asm!("/* {0} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags)) };
+    numbers
+}
+
 /// Numbers of sixteen digits from their fours (16 bits each), the first the most significant.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
@@ -423,6 +433,7 @@ fn long_doubles(parts: &mut Parts) -> __m512d {
     let (w_high, t_high) = (_mm512_srli_epi64::<32>(w), _mm512_srli_epi64::<32>(t));
     let low = _mm512_mul_epu32(w, t);
     let cross = _mm512_add_epi64(_mm512_mul_epu32(w_high, t), _mm512_srli_epi64::<32>(low));
+    let cross = in_vector(cross);
     let other = _mm512_add_epi64(_mm512_mul_epu32(w, t_high), _mm512_and_si512(cross, low_word));
     let high = _mm512_add_epi64(_mm512_mul_epu32(w_high, t_high), _mm512_srli_epi64::<32>(cross));
     let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(other));
@@ -502,11 +513,11 @@ fn in_order(even: u64, odd: u64) -> __m128i {
 fn high_words(numbers: __m512i) -> __m512i {
     let first = _mm_cvtsi128_si64(_mm512_castsi512_si128(numbers)) as usize;
     let base = first.saturating_sub(8).min(HIGHS.len() - 16);
-    let Some([low, high]) = HIGHS[base..].first_chunk::<16>().map(|words| words.as_chunks::<8>().0) else {
-        return numbers;
-    };
     let near = _mm512_sub_epi64(numbers, _mm512_set1_epi64(base as i64));
-    if _mm512_cmpge_epu64_mask(near, _mm512_set1_epi64(16)) == 0 {
+    if let Some((low, rest)) = HIGHS[base..].split_first_chunk::<LANES>()
+        && let Some(high) = rest.first_chunk::<LANES>()
+        && _mm512_cmpge_epu64_mask(near, _mm512_set1_epi64(16)) == 0
+    {
         return _mm512_permutex2var_epi64(load_words(low), near, load_words(high));
     }
     let mut words = [0; LANES];
