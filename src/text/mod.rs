@@ -8,9 +8,13 @@
 pub mod count;
 pub mod detect;
 pub mod dialect;
+pub mod foreign;
+mod header;
 pub mod plain;
 pub mod record;
 
-// pub use detect::{Detected, Given, detect};
+pub use detect::{Detected, Given, detect};
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
+pub use foreign::{Foreign, foreign};
+pub use header::column_names;
 pub use record::{Fields, Record, Records};
