@@ -10,6 +10,7 @@ pub mod detect;
 pub mod dialect;
 pub mod foreign;
 mod header;
+mod marks;
 pub mod plain;
 pub mod record;
 
