@@ -86,13 +86,14 @@ pub fn next_cut(text: &[u8], dialect: &Dialect, from: usize) -> Option<usize> {
 /// Counts the records of `chunk`, which starts right after a line end or where the input starts,
 /// and ends right after a line end or where the input ends.
 pub fn count(chunk: &[u8], dialect: &Dialect) -> Count {
-    let mut rules = Rules::new(dialect);
-    if rules.quote.is_none_or(|quote| memchr(quote, chunk).is_none()) {
-        rules.quote = None;
-        let mut outside = Walker::outside(&rules, chunk, 0);
-        outside.walk();
+    let rules = Rules::new(dialect);
+    let mut scout = Walker::outside(&rules, chunk, 0);
+    while scout.at < chunk.len() && !scout.quotes {
+        scout.tile();
+    }
+    if !scout.quotes {
         let inside = Tally { records: 0, end: State::Inside };
-        return Count { lines: outside.lines, outside: outside.tally(), inside };
+        return Count { lines: scout.lines, outside: scout.tally(), inside };
     }
     let mut outside = Walker::outside(&rules, chunk, 0);
     let mut inside = Walker::inside(&rules, chunk);
@@ -192,6 +193,8 @@ struct Walker<'t, 'r> {
     lines: u64,
     /// The text ends inside a quoted field.
     open: bool,
+    /// There are quotes in what has been passed.
+    quotes: bool,
 }
 
 impl<'t, 'r> Walker<'t, 'r> {
@@ -202,8 +205,19 @@ impl<'t, 'r> Walker<'t, 'r> {
         let blank = blanks.next().unwrap_or(b'\n');
         let blanks = [blank, blanks.next().unwrap_or(blank)];
         let marks = rules.marks(LINE | COMMENT | QUOTE);
-        let mut walker =
-            Self { rules, marks, text, comment, blanks, at, start: at, records: 0, lines: 0, open: false };
+        let mut walker = Self {
+            rules,
+            marks,
+            text,
+            comment,
+            blanks,
+            at,
+            start: at,
+            records: 0,
+            lines: 0,
+            open: false,
+            quotes: false,
+        };
         walker.records += u64::from(walker.is_record(at));
         walker
     }
@@ -225,8 +239,18 @@ impl<'t, 'r> Walker<'t, 'r> {
         Tally { records: self.records, end: if self.open { State::Inside } else { State::Outside } }
     }
 
+    #[inline]
     fn is_record(&self, at: usize) -> bool {
-        at < self.text.len() && matches!(self.rules.line_at(self.text, at), Line::Record(_))
+        at < self.text.len() && matches!(self.line_at(at), Line::Record(_))
+    }
+
+    /// What stands in the line that starts at `at`; mostly the first byte says it.
+    #[inline(always)]
+    fn line_at(&self, at: usize) -> Line {
+        match self.text.get(at) {
+            Some(&byte) if byte > b' ' && byte != self.comment => Line::Record(at),
+            _ => self.rules.line_at(self.text, at),
+        }
     }
 
     fn walk(&mut self) {
@@ -239,6 +263,8 @@ impl<'t, 'r> Walker<'t, 'r> {
     fn tile(&mut self) {
         let length = TILE.min((self.text.len() - self.at).saturating_sub(1)) / BLOCK * BLOCK;
         if length == 0 {
+            let rest = &self.text[self.at..];
+            self.quotes |= self.rules.quote.is_some_and(|quote| memchr(quote, rest).is_some());
             return self.line();
         }
         let end = self.at + length;
@@ -246,9 +272,12 @@ impl<'t, 'r> Walker<'t, 'r> {
         let starts = &self.text[self.at + 1..=end];
         let seen = look(ends, starts, self.rules.any, self.rules.quote, self.comment);
         if seen.quotes {
+            self.quotes = true;
+            let from = self.at;
             while self.at < end {
-                self.line();
+                self.step();
             }
+            self.lines += self.rules.line_ends(&self.text[from..self.at]);
             return;
         }
         self.lines += seen.lines;
@@ -289,6 +318,13 @@ impl<'t, 'r> Walker<'t, 'r> {
 
     /// Moves on to the next place where a record may start, or to the end.
     fn line(&mut self) {
+        let from = self.at;
+        self.step();
+        self.lines += self.rules.line_ends(&self.text[from..self.at]);
+    }
+
+    /// `line` without the count of lines.
+    fn step(&mut self) {
         if self.at >= self.text.len() {
             return;
         }
@@ -297,14 +333,13 @@ impl<'t, 'r> Walker<'t, 'r> {
         } else {
             let start = self.start_of_line();
             self.start = start;
-            match self.rules.line_at(self.text, start) {
+            match self.line_at(start) {
                 Line::Empty(_) => End::of_line(self.rules.rest_of_line(self.text, start)),
                 Line::Comment(at) => End::of_line(self.rules.rest_of_line(self.text, at)),
                 Line::Record(_) => self.rules.end_of_record(self.text, start, start, &mut self.marks),
             }
         };
         let next = if let End::Line(next) = end { next } else { self.text.len() };
-        self.lines += self.rules.line_ends(&self.text[self.at..next]);
         self.at = next;
         self.open = matches!(end, End::Quoted);
         if let End::Line(_) = end {
@@ -313,7 +348,11 @@ impl<'t, 'r> Walker<'t, 'r> {
         }
     }
 
+    #[inline]
     fn start_of_line(&self) -> usize {
+        if self.start == self.at {
+            return self.at;
+        }
         let passed = &self.text[self.start..self.at];
         let last = if self.rules.any {
             let half = passed.last() == Some(&b'\r') && self.text.get(self.at) == Some(&b'\n');
@@ -397,13 +436,32 @@ impl Rules<'_> {
                 }
             } else if self.is(byte, QUOTE) {
                 if at == start || self.is(text[at - 1], DELIMITER) {
-                    match self.closing(text, at + 1) {
-                        Some(close) => at = close,
-                        None => return End::Quoted,
+                    at = self.closed_by(text, at + 1, byte, marks);
+                    if at == text.len() {
+                        return End::Quoted;
                     }
                 }
             } else if self.comment_at(text, at) {
                 return End::of_line(self.rest_of_line(text, at));
+            }
+            at += 1;
+        }
+    }
+
+    /// `closing` for short fields, or the end of the text.
+    #[inline]
+    fn closed_by(&self, text: &[u8], at: usize, quote: u8, marks: &mut Marks) -> usize {
+        let mut at = at;
+        loop {
+            at = marks.find(text, at);
+            if at == text.len() {
+                return at;
+            }
+            if text[at] == quote {
+                if text.get(at + 1) != Some(&quote) {
+                    return at;
+                }
+                at += 1;
             }
             at += 1;
         }
