@@ -292,7 +292,6 @@ impl<'t, 'd> Records<'t, 'd> {
     /// `Parse`, with line, field and offset: a quoted field that is never closed, or one with more
     /// than blanks between its closing quote and the delimiter. The next call goes on after the
     /// record; its fields as far as they could be told are in `fields`.
-    #[expect(clippy::should_implement_trait, reason = "an iterator could not lend the fields")]
     pub fn next(&mut self, fields: &mut Fields) -> Option<Result<Record>> {
         fields.spans.clear();
         let mut start = self.at;
