@@ -79,10 +79,18 @@ fn read(c: &mut Criterion) {
     let picks: Vec<u64> = (0..20_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % rows).collect();
     group.throughput(Throughput::Elements(picks.len() as u64));
     group.bench_function("take-mapped", |b| {
-        b.iter_batched(|| picks.clone(), |picks| mapped.take::<f32>("x", black_box(&picks)), BatchSize::SmallInput);
+        b.iter_batched(
+            || picks.clone(),
+            |picks| mapped.take::<f32>("x", black_box(&picks)),
+            BatchSize::SmallInput,
+        );
     });
     group.bench_function("take-read", |b| {
-        b.iter_batched(|| picks.clone(), |picks| dataset.take::<f32>("x", black_box(&picks)), BatchSize::SmallInput);
+        b.iter_batched(
+            || picks.clone(),
+            |picks| dataset.take::<f32>("x", black_box(&picks)),
+            BatchSize::SmallInput,
+        );
     });
     group.finish();
 }

@@ -25,7 +25,7 @@ fn unit(bits: u64) -> f64 {
 
 /// The four kinds of text that are measured: a name, a dtype, and a line's fields.
 fn texts(bytes: usize) -> Vec<(&'static str, DType, String)> {
-    let table = |columns: usize, field: &dyn Fn(&mut String, u64)| {
+    let table = |columns: usize, field: &dyn Fn(&mut String, u64) -> std::fmt::Result| {
         let mut text = String::with_capacity(bytes + 4096);
         let mut noise = noise(7);
         while text.len() < bytes {
@@ -33,7 +33,7 @@ fn texts(bytes: usize) -> Vec<(&'static str, DType, String)> {
                 if column > 0 {
                     text.push('\t');
                 }
-                field(&mut text, noise.next().unwrap_or(1));
+                field(&mut text, noise.next().unwrap_or(1)).expect("a string takes all");
             }
             text.push('\n');
         }
@@ -49,12 +49,12 @@ fn texts(bytes: usize) -> Vec<(&'static str, DType, String)> {
                 let (mantissa, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
                 let exponent: i32 = exponent.parse().unwrap_or(0);
                 let sign = if exponent < 0 { '-' } else { '+' };
-                let _ = write!(text, "{mantissa}0e{sign}{:02}", exponent.abs());
+                write!(text, "{mantissa}0e{sign}{:02}", exponent.abs())
             }),
         ),
-        ("short", DType::Float64, table(10, &|text, bits| drop(write!(text, "{}", unit(bits))))),
-        ("emb", DType::Float32, table(100, &|text, bits| drop(write!(text, "{:.5}", unit(bits) * 2.0 - 1.0)))),
-        ("ints", DType::Int64, table(8, &|text, bits| drop(write!(text, "{}", bits % 1_000_000_000)))),
+        ("short", DType::Float64, table(10, &|text, bits| write!(text, "{}", unit(bits)))),
+        ("emb", DType::Float32, table(100, &|text, bits| write!(text, "{:.5}", unit(bits) * 2.0 - 1.0))),
+        ("ints", DType::Int64, table(8, &|text, bits| write!(text, "{}", bits % 1_000_000_000))),
     ]
 }
 
