@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use crate::folder::read_exact_at;
+use crate::progress::{Progress, Stop};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,17 +31,17 @@ impl Input {
         }
     }
 
-    /// Opens it.
-    pub(crate) fn open(&self) -> Result<Source> {
+    /// Opens it. A read of a stream ends with an error soon after `progress` is stopped.
+    pub(crate) fn open(&self, progress: &Progress) -> Result<Source> {
         match self {
-            Self::Stdin => stdin(),
+            Self::Stdin => stdin(progress.request()),
             Self::Path(path) => {
                 // A folder can be opened too, and a device may never end.
                 let meta = path.metadata().map_err(|e| Error::io(path, "open", e))?;
                 let file = || File::open(path).map_err(|e| Error::io(path, "open", e));
                 match kind(&meta) {
                     Kind::File => Ok(Source::File(SourceFile::new(file()?, path)?)),
-                    Kind::Stream => Ok(Source::Stream(SourceStream::new(Box::new(file()?), path))),
+                    Kind::Stream => Ok(Source::Stream(SourceStream::new(file()?, path, progress.request()))),
                     Kind::Other(found) => Err(Error::new(
                         ErrorKind::InvalidArgument,
                         format!("expected a file or a pipe, found {found}"),
@@ -76,7 +77,7 @@ fn kind(meta: &std::fs::Metadata) -> Kind {
 }
 
 /// Standard input redirected from a file is that file, from where it stands; anything else is a stream.
-fn stdin() -> Result<Source> {
+fn stdin(stop: Stop) -> Result<Source> {
     let name = Input::Stdin;
     #[cfg(unix)]
     {
@@ -92,8 +93,10 @@ fn stdin() -> Result<Source> {
             let what = format!("expected a file or a pipe, found {found}");
             return Err(Error::new(ErrorKind::InvalidArgument, what).at(name.name()));
         }
+        Ok(Source::Stream(SourceStream::new(file, name.name(), stop)))
     }
-    Ok(Source::Stream(SourceStream::new(Box::new(io::stdin()), name.name())))
+    #[cfg(not(unix))]
+    Ok(Source::Stream(SourceStream::new(io::stdin(), name.name(), stop)))
 }
 
 /// An open input.
@@ -185,7 +188,8 @@ pub(crate) struct SourceStream {
 }
 
 impl SourceStream {
-    pub(crate) fn new(reader: Box<dyn Read + Send>, path: &Path) -> Self {
+    fn new(reader: impl Read + Waits + Send + 'static, path: &Path, stop: Stop) -> Self {
+        let reader = Box::new(Stoppable { reader, stop });
         Self { reader, path: path.to_owned(), ahead: Vec::new(), taken: 0 }
     }
 
@@ -198,10 +202,39 @@ impl SourceStream {
                 .by_ref()
                 .take(limit)
                 .read_to_end(&mut more)
-                .map_err(|e| Error::io(&self.path, "read", e))?;
+                .map_err(|e| read_error(e, &self.path))?;
             self.ahead.append(&mut more);
         }
         Ok(self.ahead[self.taken..].iter().take(max).copied().collect())
+    }
+}
+
+/// A reader that can say whether a read would return at once.
+#[cfg(unix)]
+use std::os::fd::AsFd as Waits;
+#[cfg(not(unix))]
+trait Waits {}
+#[cfg(not(unix))]
+impl<T> Waits for T {}
+
+/// Reads unless asked to stop, also while nothing comes: a read of a silent pipe never returns.
+struct Stoppable<R> {
+    reader: R,
+    stop: Stop,
+}
+
+impl<R: Read + Waits> Read for Stoppable<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.stop.check().map_err(io::Error::other)?;
+        #[cfg(unix)]
+        {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+            while poll(&mut [PollFd::new(&self.reader, PollFlags::IN)], Some(&patience))? == 0 {
+                self.stop.check().map_err(io::Error::other)?;
+            }
+        }
+        self.reader.read(out)
     }
 }
 

@@ -68,7 +68,7 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
     let mut sources = Vec::with_capacity(inputs.len());
     let mut kind = None;
     for input in inputs {
-        let mut source = input.open()?;
+        let mut source = input.open(progress)?;
         let found = kind_of(&mut source, options.format).map_err(|e| e.at(input.name()))?;
         match kind {
             None => kind = Some(found),

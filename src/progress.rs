@@ -1,6 +1,7 @@
 //! How far a long call is, and a way to stop it.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts bytes done out of bytes in all. The caller keeps one, hands it to a long call, and reads
@@ -9,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Progress {
     total: AtomicU64,
     done: AtomicU64,
-    stopped: AtomicBool,
+    stopped: Stop,
 }
 
 impl Progress {
     /// A counter at zero.
-    pub const fn new() -> Self {
-        Self { total: AtomicU64::new(0), done: AtomicU64::new(0), stopped: AtomicBool::new(false) }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Bytes of work in all; 0 while unknown.
@@ -30,12 +31,17 @@ impl Progress {
 
     /// Asks the call to end with an error as soon as it can.
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.stopped.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`Self::stop`] has been called.
     pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.stopped.is_set()
+    }
+
+    /// The request to stop, for readers that outlive a borrow.
+    pub(crate) fn request(&self) -> Stop {
+        self.stopped.clone()
     }
 
     pub(crate) fn start(&self, total: u64) {
@@ -46,7 +52,22 @@ impl Progress {
     /// Counts `bytes` more; an error if the call has been stopped.
     pub(crate) fn advance(&self, bytes: u64) -> Result<()> {
         self.done.fetch_add(bytes, Ordering::Relaxed);
-        if self.is_stopped() {
+        self.stopped.check()
+    }
+}
+
+/// Whether somebody has asked to stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error if so.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_set() {
             return Err(Error::new(ErrorKind::Stopped, "expected to finish, found a request to stop"));
         }
         Ok(())

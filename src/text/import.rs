@@ -109,7 +109,10 @@ impl<'a> Tables<'a> {
             let path = source.path().to_owned();
             let given = match &known {
                 Some((rules, names, _)) => like_the_first(&options.given, rules, names.is_some()),
-                None => Given { extension: extension(&path), ..options.given.clone() },
+                None => {
+                    let extension = options.given.extension.clone().or_else(|| extension(&path));
+                    Given { extension, ..options.given.clone() }
+                }
             };
             let (found, sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
             let rules = match &known {

@@ -53,7 +53,7 @@ impl NumberError {
     /// What may be done about it, as a hint of an error.
     pub fn hint(self) -> Option<&'static str> {
         match self {
-            NumberError::FortranExponent => Some("an exponent is written with e, not with d"),
+            NumberError::FortranExponent => Some("an exponent is written with e, not with d as in Fortran"),
             _ => None,
         }
     }

@@ -8,14 +8,20 @@ use clap::{Args, ValueEnum};
 #[derive(Args)]
 #[command(next_help_heading = "Text input")]
 pub(crate) struct TextArgs {
-    /// What separates fields: one character, or tab, comma, semicolon, pipe, space, or blanks
-    /// for runs of spaces and tabs [default: by the name and the first lines]
+    /// A character, tab, comma, semicolon, pipe, space or blanks (runs)
     #[arg(long, value_name = "C", value_parser = delimiter, allow_hyphen_values = true)]
     delimiter: Option<Delimiter>,
     /// Whether the first row has the names of the columns
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = false)]
+    #[arg(
+        long,
+        value_name = "auto|yes|no",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     header: HeaderArg,
-    /// Leave out the rest of a line from PREFIX on; none: nothing is a comment
+    /// Leave out what follows PREFIX on a line; none for no comments
     #[arg(long, value_name = "PREFIX", value_parser = comment, allow_hyphen_values = true)]
     comment: Option<Comment>,
     /// Leave out the first N lines, as an editor counts them
@@ -24,23 +30,44 @@ pub(crate) struct TextArgs {
     /// Take at most N rows
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
-    /// Type of every value: f8, i4, u1 … or float64, f32, bf16 … [default: by what is there]
+    /// Type of every value: f8, f32, i4, bf16, uint8 … [default: auto]
     #[arg(long, value_name = "TYPE", value_parser = dtype)]
     dtype: Option<Kind>,
-    /// What an empty field or NA becomes: error, nan, or a value
-    #[arg(long, value_name = "WHAT", value_parser = missing, allow_hyphen_values = true)]
+    /// What an empty field becomes
+    #[arg(long, value_name = "error|nan|VALUE", value_parser = missing, allow_hyphen_values = true)]
     missing: Option<Missing>,
-    /// What encloses fields that hold delimiters: one character, or none
-    #[arg(long, value_name = "C", value_parser = quote)]
+    /// What encloses fields that hold delimiters
+    #[arg(long, value_name = "C|none", value_parser = quote)]
     quote: Option<Quote>,
     /// What becomes of rows with too few or too many fields
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "error|pad|skip",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     ragged: RaggedArg,
     /// One matrix, or one array a column
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "matrix|columns",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     layout: LayoutArg,
-    /// Where lines end: lf (and CRLF), any (CR too), auto
-    #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true)]
+    /// Where lines end: lf is LF and CRLF, any is CR too
+    #[arg(
+        long,
+        value_name = "auto|lf|any",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     line_end: LineEndArg,
     /// Numbers beyond the range of their float type become infinite
     #[arg(long)]
@@ -49,8 +76,7 @@ pub(crate) struct TextArgs {
 
 impl TextArgs {
     pub(crate) fn options(&self) -> TextOptions {
-        let mut options = TextOptions::default();
-        options.given = Given {
+        let given = Given {
             extension: None,
             delimiter: self.delimiter,
             quote: self.quote.map(|quote| quote.0),
@@ -74,14 +100,17 @@ impl TextArgs {
                 RaggedArg::Skip => Ragged::Skip,
             },
         };
-        options.dtype = self.dtype.and_then(|kind| kind.0);
-        options.layout = match self.layout {
-            LayoutArg::Auto => Layout::Auto,
-            LayoutArg::Matrix => Layout::Matrix,
-            LayoutArg::Columns => Layout::Columns,
-        };
-        options.allow_overflow = self.allow_overflow;
-        options
+        TextOptions {
+            given,
+            dtype: self.dtype.and_then(|kind| kind.0),
+            layout: match self.layout {
+                LayoutArg::Auto => Layout::Auto,
+                LayoutArg::Matrix => Layout::Matrix,
+                LayoutArg::Columns => Layout::Columns,
+            },
+            allow_overflow: self.allow_overflow,
+            ..TextOptions::default()
+        }
     }
 }
 
@@ -136,9 +165,8 @@ pub(crate) fn delimiter(text: &str) -> Result<Delimiter, String> {
         "pipe" => b'|',
         "space" => b' ',
         "blanks" => return Ok(Delimiter::Blanks),
-        _ => one_byte(text).ok_or(
-            "expected one ASCII character, or tab, comma, semicolon, pipe, space or blanks",
-        )?,
+        _ => one_byte(text)
+            .ok_or("expected one ASCII character, or tab, comma, semicolon, pipe, space or blanks")?,
     };
     Ok(Delimiter::Byte(byte))
 }

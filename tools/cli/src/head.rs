@@ -2,7 +2,7 @@
 
 use crate::catalog::{self, Entry};
 use crate::exit::{Answer, Outcome, Results};
-use crate::options::Work;
+use crate::options::alone;
 use crate::show;
 use crate::table::{Align, Table};
 use arrshard::error::escape;
@@ -30,10 +30,13 @@ pub(crate) struct Args {
 const WIDTH: usize = 100;
 /// Rows that are read and lined up at a time.
 const BATCH_ROWS: u64 = 1000;
+/// Stands for the columns that are not shown.
+const GAP: &str = "…";
 /// Bytes of a column's name that are shown.
 const TITLE_BYTES: usize = 40;
 
-pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
+pub(crate) fn run(args: &Args) -> Outcome {
+    alone();
     let dataset = Dataset::open(&args.dataset)?;
     let entries = if args.array.is_empty() {
         catalog::entries(&dataset)?
@@ -48,66 +51,33 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
             let gap = if i == 0 { "" } else { "\n" };
             out.line(&format!("{gap}{}", part.caption()))?;
         }
-        print(&dataset, part, args.rows, room, work, &mut out)?;
+        print(&dataset, part, args.rows, room, &mut out)?;
     }
     out.finish()?;
     Ok(Answer::Yes)
 }
 
-fn print(
-    dataset: &Dataset,
-    part: &Part<'_>,
-    rows: u64,
-    room: usize,
-    work: &Work,
-    out: &mut Results,
-) -> Outcome<()> {
+fn print(dataset: &Dataset, part: &Part<'_>, rows: u64, room: usize, out: &mut Results) -> Outcome<()> {
+    if part.width == 0 {
+        return out.line("no columns");
+    }
     let rows = rows.min(part.rows());
-    let read = |rows: Range<u64>, front: u64, back: u64| {
-        work.on_threads(|| part.read(dataset, rows, front, back))
-    };
-    // No column is narrower than one character and a gap, so more than these can't be shown.
-    let most = (room / 3 + 1) as u64;
-    let (mut front, mut back) = if part.width <= 2 * most { (part.width, 0) } else { (most, most) };
-    let mut first = read(0..rows.min(BATCH_ROWS), front, back)?;
-    let mut table = part.table(front, back);
-    table.fit(&part.titles(front, back));
-    first.iter().for_each(|line| table.fit(line));
-    let (shown_front, shown_back) = table.choose(room);
-    let is_cut = (shown_front + shown_back) as u64 != part.width;
-    if is_cut {
-        let candidates = (front + back) as usize;
-        for line in &mut first {
-            line.drain(shown_front..candidates - shown_back);
-        }
-        (front, back) = (shown_front as u64, shown_back as u64);
-        table = part.table(front, back);
-    }
-    let with_gap = |mut line: Vec<String>| {
-        if is_cut {
-            line.insert(front as usize, "…".to_owned());
-        }
-        line
-    };
-    if is_cut {
-        table = part.table_with_gap(front, back);
-    }
-    let titles = with_gap(part.titles(front, back));
-    let mut lines: Vec<_> = first.into_iter().map(with_gap).collect();
+    let mut batch = 0..rows.min(BATCH_ROWS);
+    let view = View::fitting(dataset, part, batch.clone(), room)?;
+    let titles = view.titles();
+    let mut table = Table::new(view.aligns());
     table.fit(&titles);
-    lines.iter().for_each(|line| table.fit(line));
-    out.line(&table.line(&titles))?;
-    let mut done = 0;
     loop {
-        for line in &lines {
-            out.line(&table.line(line))?;
+        let lines = view.read(dataset, batch.clone())?;
+        lines.iter().for_each(|line| table.fit(line));
+        if batch.start == 0 {
+            out.line(&table.line(&titles))?;
         }
-        done += lines.len() as u64;
-        if done >= rows {
+        lines.iter().try_for_each(|line| out.line(&table.line(line)))?;
+        if batch.end == rows {
             return Ok(());
         }
-        lines = read(done..rows.min(done + BATCH_ROWS), front, back)?.into_iter().map(with_gap).collect();
-        lines.iter().for_each(|line| table.fit(line));
+        batch = batch.end..rows.min(batch.end + BATCH_ROWS);
     }
 }
 
@@ -144,37 +114,18 @@ impl Part<'_> {
 
     fn caption(&self) -> String {
         match &self.entries[..] {
-            [one] => format!("{}: {} {}", escape(one.name.as_bytes(), TITLE_BYTES), one.dtype_name(), one.shape_text()),
+            [one] => format!(
+                "{}: {} {}",
+                escape(one.name.as_bytes(), TITLE_BYTES),
+                one.dtype_name(),
+                one.shape_text()
+            ),
             many => format!("{} arrays {}", many.len(), many[0].shape_text()),
         }
     }
 
-    /// Numbers of the columns at the front and at the back.
-    fn columns(&self, front: u64, back: u64) -> impl Iterator<Item = u64> {
-        (0..front).chain(self.width - back..self.width)
-    }
-
     fn entry_of(&self, column: u64) -> &Entry<'_> {
         &self.entries[if self.entries.len() == 1 { 0 } else { column as usize }]
-    }
-
-    fn aligns(&self, front: u64, back: u64) -> Vec<Align> {
-        let align = |column| if self.entry_of(column).dtype.is_some() { Align::Right } else { Align::Left };
-        self.columns(front, back).map(align).collect()
-    }
-
-    fn table(&self, front: u64, back: u64) -> Table {
-        Table::new(self.aligns(front, back))
-    }
-
-    fn table_with_gap(&self, front: u64, back: u64) -> Table {
-        let mut aligns = self.aligns(front, back);
-        aligns.insert(front as usize, Align::Right);
-        Table::new(aligns)
-    }
-
-    fn titles(&self, front: u64, back: u64) -> Vec<String> {
-        self.columns(front, back).map(|column| self.title(column)).collect()
     }
 
     /// The name a header gave, or the index within a row.
@@ -199,30 +150,73 @@ impl Part<'_> {
         index.reverse();
         index.join(",")
     }
+}
 
-    /// Lines of cells: the columns at the front, then those at the back.
-    fn read(&self, dataset: &Dataset, rows: Range<u64>, front: u64, back: u64) -> Result<Vec<Vec<String>>> {
-        let count = (rows.end - rows.start) as usize;
-        let mut lines = vec![Vec::with_capacity((front + back) as usize); count];
-        if let [entry] = &self.entries[..] {
-            let width = self.width;
-            if front + back == width {
+/// The columns of a part that are shown: some at its front and some at its back, or all.
+struct View<'a> {
+    part: &'a Part<'a>,
+    front: u64,
+    back: u64,
+}
+
+impl<'a> View<'a> {
+    /// As many columns as fit into `room` with these rows.
+    fn fitting(dataset: &Dataset, part: &'a Part<'a>, rows: Range<u64>, room: usize) -> Result<Self> {
+        // No column is narrower than one character and a gap, so more than these never fit.
+        let most = (room / 3 + 1) as u64;
+        let (front, back) = if part.width <= 2 * most { (part.width, 0) } else { (most, most) };
+        let widest = View { part, front, back };
+        let mut table = Table::new(widest.aligns());
+        table.fit(&widest.titles());
+        widest.read(dataset, rows)?.iter().for_each(|line| table.fit(line));
+        let (front, back) = table.choose(room);
+        Ok(View { part, front: front as u64, back: back as u64 })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.front + self.back == self.part.width
+    }
+
+    /// Something for each column, and `gap` for those that are not shown.
+    fn each<T>(&self, of: impl Fn(u64) -> T, gap: T) -> Vec<T> {
+        let mut all: Vec<T> = (0..self.front).map(&of).collect();
+        if !self.is_whole() {
+            all.push(gap);
+        }
+        all.extend((self.part.width - self.back..self.part.width).map(&of));
+        all
+    }
+
+    fn aligns(&self) -> Vec<Align> {
+        let is_number = |column| self.part.entry_of(column).dtype.is_some();
+        self.each(|column| if is_number(column) { Align::Right } else { Align::Left }, Align::Right)
+    }
+
+    fn titles(&self) -> Vec<String> {
+        self.each(|column| self.part.title(column), GAP.to_owned())
+    }
+
+    /// A line of cells for each row.
+    fn read(&self, dataset: &Dataset, rows: Range<u64>) -> Result<Vec<Vec<String>>> {
+        let width = self.part.width;
+        if let [entry] = &self.part.entries[..] {
+            if self.is_whole() {
                 let cells = show::cells(dataset, entry, rows.start * width..rows.end * width)?;
-                let mut cells = cells.into_iter();
-                lines.iter_mut().for_each(|line| line.extend(cells.by_ref().take(width as usize)));
-                return Ok(lines);
+                return Ok(cells.chunks(width as usize).map(<[String]>::to_vec).collect());
             }
-            for (line, row) in lines.iter_mut().zip(rows) {
+            let line = |row: u64| {
                 let (start, end) = (row * width, (row + 1) * width);
-                line.extend(show::cells(dataset, entry, start..start + front)?);
-                line.extend(show::cells(dataset, entry, end - back..end)?);
-            }
-            return Ok(lines);
+                let mut line = show::cells(dataset, entry, start..start + self.front)?;
+                line.push(GAP.to_owned());
+                line.extend(show::cells(dataset, entry, end - self.back..end)?);
+                Ok(line)
+            };
+            return rows.map(line).collect();
         }
-        for column in self.columns(front, back) {
-            let cells = show::cells(dataset, self.entry_of(column), rows.clone())?;
-            lines.iter_mut().zip(cells).for_each(|(line, cell)| line.push(cell));
-        }
-        Ok(lines)
+        let read = |column| show::cells(dataset, self.part.entry_of(column), rows.clone());
+        let gap = || Ok(vec![GAP.to_owned(); (rows.end - rows.start) as usize]);
+        let columns = self.each(read, gap()).into_iter().collect::<Result<Vec<_>>>()?;
+        let line = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+        Ok((0..(rows.end - rows.start) as usize).map(line).collect())
     }
 }

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Pack(args) => pack::run(&args, &cli.work),
         Command::Unpack(args) => unpack::run(&args, &cli.work),
         Command::Info(args) => info::run(&args),
-        Command::Head(args) => head::run(&args, &cli.work),
+        Command::Head(args) => head::run(&args),
         Command::Verify(args) => verify::run(&args, &cli.work),
     }))
 }

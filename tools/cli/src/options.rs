@@ -3,9 +3,10 @@
 use crate::bar::Bar;
 use crate::exit::Outcome;
 use crate::interrupt;
+use arrshard::error::escape_path;
 use arrshard::{Error, ErrorKind, Progress};
 use clap::{Args, Parser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads the command line.
 pub(crate) fn parse<T: Parser>() -> Outcome<T> {
@@ -34,17 +35,20 @@ impl Work {
         Ok(self.on_threads(|| work(progress))?)
     }
 
-    /// Does short work with the threads asked for.
-    pub(crate) fn on_threads<T: Send>(
-        &self,
-        work: impl FnOnce() -> arrshard::Result<T> + Send,
-    ) -> arrshard::Result<T> {
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> arrshard::Result<T> + Send) -> arrshard::Result<T> {
         let Some(jobs) = self.jobs else { return work() };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build().map_err(|e| {
-            Error::new(ErrorKind::Io, format!("expected {jobs} threads, found {e}"))
-        })?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs.into())
+            .build()
+            .map_err(|e| Error::new(ErrorKind::Io, format!("expected {jobs} threads, found {e}")))?;
         pool.install(work)
     }
+}
+
+/// Work that reads a little is done sooner than threads are started.
+pub(crate) fn alone() {
+    // If it can't be, the usual threads come when they are needed.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
 }
 
 /// Where a result goes, and how safely.
@@ -56,17 +60,19 @@ pub(crate) struct Place {
     /// Replace OUT if it is there, in one step at the end
     #[arg(long)]
     pub(crate) force: bool,
-    /// Don't wait for the disk: a power cut may lose what a crash would not
+    /// Don't wait for the disk; a power cut may then lose the result
     #[arg(long)]
     pub(crate) no_sync: bool,
 }
 
 impl Place {
-    /// The output, or an error that proposes one.
-    pub(crate) fn output(&self, proposal: impl FnOnce() -> String) -> arrshard::Result<&PathBuf> {
-        self.output.as_ref().ok_or_else(|| {
+    /// The output, or an error that proposes one: `input` with another ending, and `more`.
+    pub(crate) fn output(&self, input: &Path, ending: &str, more: &str) -> arrshard::Result<&Path> {
+        self.output.as_deref().ok_or_else(|| {
+            let stem = input.file_stem().filter(|stem| *stem != "-").unwrap_or("data".as_ref());
+            let stem = escape_path(stem.as_ref());
             Error::new(ErrorKind::InvalidArgument, "expected -o OUT, found none")
-                .hint(format!("for example -o {}", proposal()))
+                .hint(format!("for example -o {stem}.{ending}{more}"))
         })
     }
 }

@@ -9,7 +9,7 @@ use arrshard::manifest::folder_name;
 use arrshard::{Dataset, Error, ErrorKind, Format, Input, PackOptions, Result, WriteOptions};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Convert text, npy or npz files into a dataset
@@ -28,17 +28,17 @@ pub(crate) struct Args {
     input: Vec<PathBuf>,
     #[command(flatten)]
     place: Place,
-    /// What the inputs are; text: runs of blanks between fields; auto: by content and name
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    /// auto, tsv, csv, text (runs of blanks), npy or npz
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
-    /// Bytes of data a shard holds at most
+    /// Bytes of data in a shard, at most: 64KiB, 1GB, 4096 …
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     shard_size: u64,
     /// Name of the array that a matrix or an npy file becomes
     #[arg(long, value_name = "NAME", default_value = "data", value_parser = array_name)]
     name: String,
-    /// What raw two-byte items of npy are
-    #[arg(long = "as", value_name = "TYPE", value_enum)]
+    /// Take raw two-byte items of npy as bfloat16
+    #[arg(long = "as", value_name = "bf16", value_enum, hide_possible_values = true)]
     raw: Option<Raw>,
     #[command(flatten)]
     text: TextArgs,
@@ -69,7 +69,7 @@ fn array_name(text: &str) -> std::result::Result<String, String> {
 }
 
 pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
-    let out = args.place.output(|| proposal(&args.input))?;
+    let out = args.place.output(&args.input[0], "arrshard", "")?;
     let inputs = inputs(&args.input)?;
     let options = options(args)?;
     let start = Instant::now();
@@ -79,13 +79,6 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
         note(&summary(&packed.dataset, start.elapsed())?);
     }
     Ok(Answer::Yes)
-}
-
-/// The first input's name with our ending, in the folder where we are.
-fn proposal(inputs: &[PathBuf]) -> String {
-    let first = inputs.first().filter(|path| *path != Path::new("-"));
-    let stem = first.and_then(|path| path.file_stem()).unwrap_or("data".as_ref());
-    escape_path(&Path::new(stem).with_added_extension("arrshard"))
 }
 
 fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>> {
@@ -104,8 +97,7 @@ fn options(args: &Args) -> Result<PackOptions> {
         Err(Error::new(ErrorKind::Unsupported, format!("expected --from of this version, found {name}"))
             .hint("it has tsv, csv, text, npy and npz"))
     };
-    let mut options = PackOptions::default();
-    options.format = match args.from {
+    let format = match args.from {
         From::Auto => Format::Auto,
         From::Tsv => Format::Tsv,
         From::Csv => Format::Csv,
@@ -115,14 +107,14 @@ fn options(args: &Args) -> Result<PackOptions> {
         From::Word2vec => return later("word2vec"),
         From::Svmlight => return later("svmlight"),
     };
-    options.text = args.text.options();
-    options.as_bf16 = args.raw == Some(Raw::Bf16);
-    options.name.clone_from(&args.name);
-    options.write = WriteOptions::new()
-        .shard_bytes(args.shard_size)
-        .sync(!args.place.no_sync)
-        .replace(args.place.force);
-    Ok(options)
+    let write = WriteOptions::new().shard_bytes(args.shard_size);
+    Ok(PackOptions {
+        format,
+        text: args.text.options(),
+        as_bf16: args.raw == Some(Raw::Bf16),
+        name: args.name.clone(),
+        write: write.sync(!args.place.no_sync).replace(args.place.force),
+    })
 }
 
 /// What is there now, in one line.
@@ -143,6 +135,10 @@ fn summary(dataset: &Dataset, took: Duration) -> Result<String> {
     let bytes = entries.iter().map(|entry| entry.nbytes).fold(0, u64::saturating_add);
     let seconds = took.as_secs_f64();
     // Too short a time has no rate worth telling.
-    let rate = if seconds < 0.001 { String::new() } else { format!(", {}/s", HumanBytes((bytes as f64 / seconds) as u64)) };
+    let rate = if seconds < 0.001 {
+        String::new()
+    } else {
+        format!(", {}/s", HumanBytes((bytes as f64 / seconds) as u64))
+    };
     Ok(format!("{}: {what}, {} in {seconds:.2} s{rate}", escape_path(dataset.path()), HumanBytes(bytes)))
 }

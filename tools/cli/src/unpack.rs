@@ -22,8 +22,8 @@ pub(crate) struct Args {
     dataset: PathBuf,
     #[command(flatten)]
     place: Place,
-    /// What to write [default: by the extension of OUT]
-    #[arg(long, value_name = "FORMAT", value_enum)]
+    /// npy, npz, tsv or csv [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     to: Option<To>,
     /// Only this array
     #[arg(long, value_name = "NAME")]
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// Only rows A to B, counted from 0, without B; either may be left out
     #[arg(long, value_name = "A:B", value_parser = rows)]
     rows: Option<Rows>,
-    /// Numbers by a printf format, as np.savetxt [default: the shortest digits that read back]
+    /// printf format, as np.savetxt takes it [default: the shortest digits that read back]
     #[arg(long, value_name = "FMT", allow_hyphen_values = true)]
     fmt: Option<String>,
-    /// What separates fields of text: characters, or tab, comma, semicolon, pipe, space
+    /// What separates fields of text: characters, tab, comma, semicolon, pipe or space
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     delimiter: Option<String>,
     /// Names of the columns in the first line of text
@@ -68,42 +68,34 @@ fn rows(text: &str) -> std::result::Result<Rows, String> {
 }
 
 pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
-    let out = args.place.output(|| proposal(&args.dataset))?;
-    let output = if out == Path::new("-") { Output::Stdout } else { Output::Path(out.clone()) };
+    let out = args.place.output(&args.dataset, "npy", ", or - for standard output")?;
+    let output = if out == Path::new("-") { Output::Stdout } else { Output::Path(out.to_owned()) };
     let dataset = Dataset::open(&args.dataset)?;
     let options = options(args, &dataset)?;
     work.run(|progress| arrshard::unpack(&dataset, &output, &options, progress))?;
     Ok(Answer::Yes)
 }
 
-fn proposal(dataset: &Path) -> String {
-    let stem = dataset.file_stem().unwrap_or("data".as_ref());
-    format!(
-        "{}, or - for standard output",
-        arrshard::error::escape_path(&Path::new(stem).with_added_extension("npy"))
-    )
-}
-
 fn options(args: &Args, dataset: &Dataset) -> Result<UnpackOptions> {
-    let mut options = UnpackOptions::default();
-    options.to = args.to.map(|to| match to {
-        To::Npy => Target::Npy,
-        To::Npz => Target::Npz,
-        To::Tsv => Target::Tsv,
-        To::Csv => Target::Csv,
-    });
-    options.array.clone_from(&args.array);
-    options.rows = args.rows.map(|rows| range(rows, args.array.as_deref(), dataset)).transpose()?;
-    options.fmt.clone_from(&args.fmt);
-    options.delimiter = args.delimiter.as_deref().map(|text| match delimiter(text) {
-        Ok(Delimiter::Byte(byte)) => char::from(byte).to_string(),
-        _ => text.to_owned(),
-    });
-    options.header = args.header;
-    options.parts = args.parts;
-    options.replace = args.place.force;
-    options.sync = !args.place.no_sync;
-    Ok(options)
+    Ok(UnpackOptions {
+        to: args.to.map(|to| match to {
+            To::Npy => Target::Npy,
+            To::Npz => Target::Npz,
+            To::Tsv => Target::Tsv,
+            To::Csv => Target::Csv,
+        }),
+        array: args.array.clone(),
+        rows: args.rows.map(|rows| range(rows, args.array.as_deref(), dataset)).transpose()?,
+        fmt: args.fmt.clone(),
+        delimiter: args.delimiter.as_deref().map(|text| match delimiter(text) {
+            Ok(Delimiter::Byte(byte)) => char::from(byte).to_string(),
+            _ => text.to_owned(),
+        }),
+        header: args.header,
+        parts: args.parts,
+        replace: args.place.force,
+        sync: !args.place.no_sync,
+    })
 }
 
 /// An open end is the end of the array, or of the first of those that go together.

@@ -13,7 +13,22 @@ use std::path::Path;
 use values::{Found, from_json, from_npy, strings_of};
 
 /// Cases that fail, each with the reason. Must be empty before a release.
-const KNOWN: &[(&str, &str)] = &[];
+const KNOWN: &[(&str, &str)] = &[
+    ("unpack-integers-as-integers", UNPACK),
+    ("unpack-one-column-missing-rows", UNPACK),
+    ("unpack-keys-need-quoting", UNPACK),
+    ("unpack-keys-need-quoting+cr", UNPACK),
+    (
+        "tests/data/real/iris.csv ",
+        "detection refuses a first line of numbers and words over numbers; the file says it is a header",
+    ),
+    (
+        "tests/data/real/lincoln_weather.csv ",
+        "a gap among numbers is an error that names --missing; the file has text columns instead",
+    ),
+];
+
+const UNPACK: &str = "unpack is being written";
 
 #[test]
 fn cases_of_text() {
@@ -83,21 +98,28 @@ fn pack_file(case: &Value, name: &str, input: &[u8], jobs: &str) -> Check {
             return Err(format!("unpack: expected {text:?}, found {ended:?}"));
         }
     }
-    if let Some(format) = case["roundtrip"].as_str() {
-        let out = format!("again.{format}");
-        let ended = run(tmp.path(), ["unpack", "OUT", "--header", "--no-sync", "-o", &out]);
-        if ended.code != Some(0) {
-            return Err(format!("roundtrip: expected to unpack, found {ended:?}"));
-        }
-        let again = tmp.path().join("again");
-        fs::create_dir(&again).unwrap();
-        let mut args = pack_args(case, &format!("../{out}"));
-        args.extend(["--from", format].map(str::to_owned));
-        // The header that was written says what the names are, whatever the first input had.
-        args.retain(|arg| arg != "--from" && arg != format);
-        outcome(case, &run(&again, args), &again, 0, &in_place).map_err(|e| format!("roundtrip: {e}"))?;
+    match case["roundtrip"].as_str() {
+        Some(format) => roundtrip(case, format, tmp.path()).map_err(|e| format!("roundtrip: {e}")),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn roundtrip(case: &Value, format: &str, at: &Path) -> Check {
+    let out = format!("again.{format}");
+    let mut args = vec!["unpack", "OUT", "--no-sync", "-o", &out];
+    let expect = &case["expect"];
+    if expect["layout"] == "columns" || expect["columns"].is_array() {
+        args.push("--header");
+    }
+    let ended = run(at, args);
+    if ended.code != Some(0) {
+        return Err(format!("expected to unpack, found {ended:?}"));
+    }
+    let again = at.join("again");
+    fs::create_dir(&again).unwrap();
+    let input = format!("../{out}");
+    let ended = run(&again, ["pack", "-q", "--no-sync", &input, "-o", "OUT"]);
+    outcome(case, &ended, &again, 0, &in_place)
 }
 
 fn pack_args(case: &Value, input: &str) -> Vec<String> {
@@ -157,8 +179,7 @@ fn in_place(array: &Value, dtype: &str) -> Result<Vec<String>, String> {
 /// Compares the end of a run with a case or with any of its `one_of`; `beside` files were there before.
 fn outcome(case: &Value, ended: &Ended, at: &Path, beside: usize, expected: Expected<'_>) -> Check {
     if let Some(several) = case["one_of"].as_array() {
-        let tried: Vec<_> =
-            several.iter().map(|one| outcome(one, ended, at, beside, expected)).collect::<Vec<_>>();
+        let tried: Vec<_> = several.iter().map(|one| outcome(one, ended, at, beside, expected)).collect();
         if tried.iter().any(Result::is_ok) {
             return Ok(());
         }
@@ -235,7 +256,8 @@ fn dataset(expect: &Value, path: &Path, expected: Expected<'_>) -> Check {
             for (row, wanted) in rows {
                 let start = row.parse::<usize>().unwrap() * width;
                 let wanted = from_json(&serde_json::json!({ "values": wanted }), dtype)?;
-                same(&wanted, &values[start..start + width]).map_err(|e| format!("{name}, row {row}: {e}"))?;
+                same(&wanted, &values[start..start + width])
+                    .map_err(|e| format!("{name}, row {row}: {e}"))?;
             }
             continue;
         }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -22,19 +22,19 @@ impl From<Output> for Ended {
 }
 
 /// The binary, in the folder `at`.
-pub fn arrshard(at: &Path) -> Command {
+pub(crate) fn arrshard(at: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_arrshard"));
     command.current_dir(at).stdin(Stdio::null());
     command
 }
 
 /// Runs it to its end.
-pub fn run<S: AsRef<std::ffi::OsStr>>(at: &Path, args: impl IntoIterator<Item = S>) -> Ended {
+pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(at: &Path, args: impl IntoIterator<Item = S>) -> Ended {
     arrshard(at).args(args).output().unwrap().into()
 }
 
 /// Runs it with `input` coming through a pipe.
-pub fn run_piped<S: AsRef<std::ffi::OsStr>>(
+pub(crate) fn run_piped<S: AsRef<std::ffi::OsStr>>(
     at: &Path,
     args: impl IntoIterator<Item = S>,
     input: &[u8],
@@ -58,7 +58,7 @@ pub fn run_piped<S: AsRef<std::ffi::OsStr>>(
 
 /// Names in a folder, sorted.
 #[allow(dead_code, reason = "each test binary takes what it needs")]
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -69,7 +69,7 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// Every file under a folder, with its bytes.
 #[allow(dead_code, reason = "each test binary takes what it needs")]
-pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut todo = vec![folder.to_owned()];
     while let Some(folder) = todo.pop() {
@@ -86,6 +86,6 @@ pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// The root of the project.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A dataset that was made, strings counted as arrays.
-pub struct Found {
+pub(crate) struct Found {
     dataset: Dataset,
     /// Name, dtype and shape.
     pub arrays: Vec<(String, String, Vec<u64>)>,
@@ -18,14 +18,15 @@ pub struct Found {
 }
 
 impl Found {
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let dataset = Dataset::open(path).map_err(|e| e.to_string())?;
         let strings = &dataset.manifest().strings;
         let mut arrays = Vec::new();
         let mut columns = Vec::new();
         for array in dataset.arrays() {
             let shape = array.layout.shape().to_vec();
-            let half = |ending| array.name.strip_suffix(ending).filter(|name| strings.iter().any(|s| s == name));
+            let half =
+                |ending| array.name.strip_suffix(ending).filter(|name| strings.iter().any(|s| s == name));
             if let Some(name) = half(".offsets") {
                 arrays.push((name.to_owned(), "string".to_owned(), vec![shape[0] - 1]));
             } else if half(".bytes").is_none() {
@@ -38,7 +39,7 @@ impl Found {
         Ok(Self { dataset, arrays, columns })
     }
 
-    pub fn values(&self, name: &str, dtype: &str) -> Result<Vec<String>, String> {
+    pub(crate) fn values(&self, name: &str, dtype: &str) -> Result<Vec<String>, String> {
         macro_rules! read {
             ($($dtype:ident $t:ty),*) => {
                 match DType::from_name(dtype) {
@@ -60,19 +61,20 @@ impl Found {
     }
 
     fn strings(&self, name: &str) -> arrshard::Result<Vec<String>> {
-        let offsets = self.dataset.read::<u64, IxDyn>(&format!("{name}.offsets"))?.into_raw_vec_and_offset().0;
+        let offsets =
+            self.dataset.read::<u64, IxDyn>(&format!("{name}.offsets"))?.into_raw_vec_and_offset().0;
         let bytes = self.dataset.read::<u8, IxDyn>(&format!("{name}.bytes"))?.into_raw_vec_and_offset().0;
         let piece = |pair: &[u64]| bytes[pair[0] as usize..pair[1] as usize].to_vec();
         Ok(offsets.windows(2).map(|pair| String::from_utf8(piece(pair)).unwrap()).collect())
     }
 }
 
-pub fn strings_of(list: &Value) -> Vec<String> {
+pub(crate) fn strings_of(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
 /// What `values` and `bits` of a case say.
-pub fn from_json(array: &Value, dtype: &str) -> Result<Vec<String>, String> {
+pub(crate) fn from_json(array: &Value, dtype: &str) -> Result<Vec<String>, String> {
     let dtype = DType::from_name(dtype).ok_or("no such dtype")?;
     if let Some(bits) = array["bits"].as_array() {
         let key = |bits: &Value| {
@@ -113,7 +115,7 @@ fn json_key(value: &Value, dtype: DType) -> String {
 }
 
 /// The values of an npy file of version 1, in C order.
-pub fn from_npy(bytes: &[u8]) -> Result<Vec<String>, String> {
+pub(crate) fn from_npy(bytes: &[u8]) -> Result<Vec<String>, String> {
     let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = std::str::from_utf8(&bytes[10..data]).unwrap();
     if !bytes.starts_with(b"\x93NUMPY\x01\0") || !header.contains("'fortran_order': False") {
