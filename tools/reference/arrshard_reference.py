@@ -226,7 +226,7 @@ def parse_manifest(data, place):
     except UnicodeDecodeError as e:
         refuse(f"expected UTF-8, found an invalid sequence at byte {e.start}")
     depth = 0
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', text, re.DOTALL):
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', text, re.DOTALL):
         if token.group()[0] in "[{":
             depth += 1
             if depth > MANIFEST_MAX_DEPTH:
@@ -237,8 +237,8 @@ def parse_manifest(data, place):
     def object_of(pairs):
         value = dict(pairs)
         if len(value) != len(pairs):
-            keys = [k for k, _ in pairs]
-            twice = next(k for k in keys if keys.count(k) > 1)
+            seen = set()
+            twice = next(k for k, _ in pairs if k in seen or seen.add(k))
             refuse(f"expected each key once, found {quoted(twice)} twice: a duplicate key")
         return value
 
