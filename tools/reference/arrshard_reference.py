@@ -478,6 +478,8 @@ class Dataset:
             raise Problem("NotFound", self.path, "expected a dataset, found none") from None
         except NotADirectoryError:
             raise Problem("NotFound", self.path, "expected a dataset, found no folder") from None
+        except OSError as e:
+            raise Problem("Io", self.path, f"could not open: {os.strerror(e.errno).lower()}") from None
 
     def _is_being_built(self):
         parent, name = os.path.split(os.path.abspath(self.path))
