@@ -137,7 +137,13 @@ impl fmt::Display for DType {
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed: Sized {
+        /// The plain memory of the type: itself, or `u8` for bool.
+        type Raw: bytemuck::Pod + Send + Sync;
+
+        /// Takes plain memory as values, or tells the first element that is none.
+        fn check(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
+    }
 }
 
 /// A Rust type that is stored as one of the dtypes.
@@ -155,9 +161,39 @@ pub trait Element:
     const DTYPE: DType;
 }
 
+/// Aligned bytes as values to be set, all of them.
+pub(crate) fn values_mut<T: Element>(bytes: &mut [u8]) -> Result<&mut [T]> {
+    if T::DTYPE == DType::Bool {
+        // What is left in a buffer may be no bool.
+        bytes.fill(0);
+    }
+    bytemuck::checked::try_cast_slice_mut(bytes).map_err(|e| {
+        Error::new(ErrorKind::InvalidArgument, format!("expected whole aligned {}, found {e}", T::DTYPE))
+    })
+}
+
+/// Fills `len` values through their bytes, without a second copy of them.
+pub(crate) fn fill<T: Element>(len: usize, with: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<T>> {
+    let mut raw: Vec<T::Raw> = Vec::new();
+    raw.try_reserve_exact(len).map_err(|_| {
+        Error::new(ErrorKind::Io, format!("expected memory for {len} values of {}, found less", T::DTYPE))
+    })?;
+    raw.resize(len, bytemuck::Zeroable::zeroed());
+    with(bytemuck::cast_slice_mut(&mut raw))?;
+    T::check(raw).map_err(|at| {
+        Error::new(ErrorKind::Corrupt, format!("element {at}: expected a bool of 0 or 1, found another byte"))
+    })
+}
+
 macro_rules! elements {
     ($($t:ty => $d:ident),* $(,)?) => { $(
-        impl sealed::Sealed for $t {}
+        impl sealed::Sealed for $t {
+            type Raw = $t;
+
+            fn check(raw: Vec<$t>) -> std::result::Result<Vec<$t>, usize> {
+                Ok(raw)
+            }
+        }
         impl Element for $t {
             const DTYPE: DType = DType::$d;
         }
@@ -165,11 +201,96 @@ macro_rules! elements {
 }
 
 elements! {
-    bool => Bool, i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
+    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
     u8 => UInt8, u16 => UInt16, u32 => UInt32, u64 => UInt64,
     f16 => Float16, bf16 => BFloat16, f32 => Float32, f64 => Float64,
     Complex<f32> => Complex64, Complex<f64> => Complex128,
 }
+
+impl sealed::Sealed for bool {
+    type Raw = u8;
+
+    fn check(raw: Vec<u8>) -> std::result::Result<Vec<bool>, usize> {
+        match raw.iter().position(|&byte| byte > 1) {
+            Some(at) => Err(at),
+            None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
+        }
+    }
+}
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+}
+
+/// Runs `$body` with `$T` as the Rust type of the dtype.
+macro_rules! with_element {
+    ($dtype:expr, $T:ident => $body:expr) => {{
+        use $crate::dtype::DType;
+        match $dtype {
+            DType::Bool => {
+                type $T = bool;
+                $body
+            }
+            DType::Int8 => {
+                type $T = i8;
+                $body
+            }
+            DType::Int16 => {
+                type $T = i16;
+                $body
+            }
+            DType::Int32 => {
+                type $T = i32;
+                $body
+            }
+            DType::Int64 => {
+                type $T = i64;
+                $body
+            }
+            DType::UInt8 => {
+                type $T = u8;
+                $body
+            }
+            DType::UInt16 => {
+                type $T = u16;
+                $body
+            }
+            DType::UInt32 => {
+                type $T = u32;
+                $body
+            }
+            DType::UInt64 => {
+                type $T = u64;
+                $body
+            }
+            DType::Float16 => {
+                type $T = half::f16;
+                $body
+            }
+            DType::BFloat16 => {
+                type $T = half::bf16;
+                $body
+            }
+            DType::Float32 => {
+                type $T = f32;
+                $body
+            }
+            DType::Float64 => {
+                type $T = f64;
+                $body
+            }
+            DType::Complex64 => {
+                type $T = num_complex::Complex<f32>;
+                $body
+            }
+            DType::Complex128 => {
+                type $T = num_complex::Complex<f64>;
+                $body
+            }
+        }
+    }};
+}
+pub(crate) use with_element;
 
 #[cfg(test)]
 mod tests {

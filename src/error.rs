@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Incomplete,
     /// The operating system refused.
     Io,
+    /// The caller asked for the work to stop.
+    Stopped,
 }
 
 /// An error with its place, what was expected and what was found.

@@ -1,0 +1,156 @@
+//! An array that grows at its end, for inputs whose length shows only when they end.
+
+use crate::checksum::crc32;
+use crate::dtype::DType;
+use crate::error::{Error, ErrorKind, Result, quoted};
+use crate::folder::write_all_at;
+use crate::layout::{ArrayLayout, HEADER_BYTES, RowLayout, too_large};
+use crate::manifest::shard_stem;
+use crate::writer::Finished;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Takes rows in order; holds at most one block of them in memory.
+#[derive(Debug)]
+pub struct Appender {
+    name: String,
+    folder: PathBuf,
+    dtype: DType,
+    /// The shape of a row.
+    row: Vec<u64>,
+    by_row: RowLayout,
+    rows: u64,
+    shards: Vec<(PathBuf, Vec<u32>)>,
+    /// The last shard, while it is not full.
+    file: Option<File>,
+    /// Bytes of the last shard that are in its file.
+    written: u64,
+    /// Bytes after those: less than a block.
+    pending: Vec<u8>,
+}
+
+impl Appender {
+    pub(crate) fn new(name: String, folder: PathBuf, dtype: DType, row: Vec<u64>, by_row: RowLayout) -> Self {
+        Self {
+            name,
+            folder,
+            dtype,
+            row,
+            by_row,
+            rows: 0,
+            shards: Vec::new(),
+            file: None,
+            written: 0,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Name of the array.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn error(&self, kind: ErrorKind, what: String) -> Error {
+        Error::new(kind, format!("array {}: {what}", quoted(self.name.as_bytes())))
+    }
+
+    /// Adds whole rows, given as their row-major little-endian bytes.
+    pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let row_bytes = self.by_row.row_bytes;
+        if row_bytes == 0 || !(bytes.len() as u64).is_multiple_of(row_bytes) {
+            return Err(self.error(
+                ErrorKind::InvalidArgument,
+                format!("expected whole rows of {row_bytes} bytes, found {} bytes", bytes.len()),
+            ));
+        }
+        if self.dtype == DType::Bool && bytes.iter().any(|&byte| byte > 1) {
+            return Err(
+                self.error(ErrorKind::InvalidArgument, "expected bools of 0 or 1, found another byte".into())
+            );
+        }
+        let total = (self.rows * row_bytes).checked_add(bytes.len() as u64);
+        if total.is_none_or(|total| total > i64::MAX as u64) {
+            return Err(too_large(&[self.rows, row_bytes]));
+        }
+        self.rows += bytes.len() as u64 / row_bytes;
+        while !bytes.is_empty() {
+            // The next block's length does not depend on how many rows follow it.
+            let block = self.shards.last().map_or(0, |(_, crcs)| crcs.len() as u64);
+            let block = if self.file.is_some() { block } else { 0 };
+            let at = self.by_row.block_bytes(block, self.by_row.rows_per_shard);
+            let need = (at.end - at.start) as usize - self.pending.len();
+            let (now, later) = bytes.split_at(need.min(bytes.len()));
+            bytes = later;
+            if now.len() == need && self.pending.is_empty() {
+                self.write_block(now)?;
+            } else {
+                self.pending.extend_from_slice(now);
+                if now.len() == need {
+                    let block = std::mem::take(&mut self.pending);
+                    self.write_block(&block)?;
+                    self.pending = block;
+                    self.pending.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows without bytes, of an array like (3, 0).
+    pub fn append_empty(&mut self, rows: u64) -> Result<()> {
+        if self.by_row.row_bytes != 0 {
+            return Err(self.error(ErrorKind::InvalidArgument, "expected rows with bytes, found none".into()));
+        }
+        self.rows = self.rows.saturating_add(rows);
+        Ok(())
+    }
+
+    fn open_shard(&mut self) -> Result<()> {
+        let path = self.folder.join(format!("{}.npy.partial", shard_stem(self.shards.len() as u64, 1)));
+        let file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
+        file.set_len(HEADER_BYTES).map_err(|e| Error::io(&path, "resize", e))?;
+        self.file = Some(file);
+        self.shards.push((path, Vec::new()));
+        self.written = 0;
+        Ok(())
+    }
+
+    fn write_block(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.file.is_none() {
+            self.open_shard()?;
+        }
+        if let (Some(file), Some((path, crcs))) = (&self.file, self.shards.last_mut()) {
+            crcs.push(crc32(bytes));
+            write_all_at(file, path, bytes, HEADER_BYTES + self.written)?;
+            self.written += bytes.len() as u64;
+        }
+        if self.written == self.by_row.rows_per_shard * self.by_row.row_bytes {
+            self.file = None;
+        }
+        Ok(())
+    }
+
+    /// Writes the last block; the number of rows is now known.
+    pub(crate) fn into_finished(mut self) -> Result<Finished> {
+        let rest = std::mem::take(&mut self.pending);
+        if !rest.is_empty() {
+            self.write_block(&rest)?;
+        }
+        if self.shards.is_empty() {
+            self.open_shard()?;
+        }
+        let mut shape = vec![self.rows];
+        shape.extend_from_slice(&self.row);
+        let layout = if self.by_row.row_bytes == 0 {
+            ArrayLayout::new(self.dtype, &shape, 1)?
+        } else {
+            ArrayLayout::with_rows_per_shard(self.dtype, &shape, self.by_row.rows_per_shard)?
+        };
+        Ok(Finished { layout, shards: self.shards })
+    }
+}

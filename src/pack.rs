@@ -1,0 +1,146 @@
+//! Files of any known format into a dataset.
+
+use crate::dataset::Dataset;
+use crate::error::{Error, ErrorKind, Result, escape_path};
+use crate::input::{Input, Source};
+use crate::npy::NpyOptions;
+use crate::progress::Progress;
+use crate::text::{Delimiter, TextOptions};
+use crate::writer::WriteOptions;
+use std::path::Path;
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// By extension, then by content.
+    #[default]
+    Auto,
+    /// Fields separated by tabs.
+    Tsv,
+    /// Fields separated by commas unless the text shows another separator.
+    Csv,
+    /// Fields separated by runs of blanks, as `np.loadtxt` reads them.
+    Text,
+    /// NumPy's array file.
+    Npy,
+    /// NumPy's archive of array files.
+    Npz,
+}
+
+/// What to make of inputs.
+#[derive(Debug, Clone, Default)]
+pub struct PackOptions {
+    /// What the inputs are.
+    pub format: Format,
+    /// For text.
+    pub text: TextOptions,
+    /// For npy and npz: whether raw two-byte items are bfloat16.
+    pub as_bf16: bool,
+    /// Name of the array that a matrix or a `.npy` becomes.
+    pub name: String,
+    /// For the dataset.
+    pub write: WriteOptions,
+}
+
+/// What [`pack`] has made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Packed {
+    /// The sealed dataset.
+    pub dataset: Dataset,
+    /// What was guessed, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Converts `inputs`, joined by rows in their order, into the dataset `out`.
+///
+/// Runs on the rayon pool it is called from. The same inputs give the same bytes, whatever the
+/// number of its threads.
+///
+/// # Errors
+///
+/// Of the inputs: with file, line and field of text, file and byte else. Of the output: as
+/// [`crate::Builder::create`] and [`crate::Writer::seal`]. After an error nothing is left at
+/// `out` or beside it.
+pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Progress) -> Result<Packed> {
+    crate::staging::check_target(out, options.write.replaces())?;
+    let mut sources = Vec::with_capacity(inputs.len());
+    let mut kind = None;
+    for input in inputs {
+        let mut source = input.open()?;
+        let found = kind_of(&mut source, options.format).map_err(|e| e.at(input.name()))?;
+        match kind {
+            None => kind = Some(found),
+            Some(first) if first == found => {}
+            Some(first) => {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!(
+                        "expected {} like {}, found {}",
+                        first.name(),
+                        escape_path(inputs[0].name()),
+                        found.name()
+                    ),
+                )
+                .at(input.name()));
+            }
+        }
+        sources.push(source);
+    }
+    let (writer, notes) = match kind {
+        None => {
+            return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
+        }
+        Some(Kind::Npy) => {
+            let npy = NpyOptions { name: options.name.clone(), as_bf16: options.as_bf16 };
+            (crate::npy::pack(sources, out, &npy, options.write.clone(), progress)?, Vec::new())
+        }
+        Some(Kind::Text) => {
+            let mut text = options.text.clone();
+            text.name.clone_from(&options.name);
+            let given = &mut text.given;
+            given.delimiter = given.delimiter.or(match options.format {
+                Format::Tsv => Some(Delimiter::Byte(b'\t')),
+                Format::Text => Some(Delimiter::Blanks),
+                _ => None,
+            });
+            if options.format == Format::Csv {
+                given.extension = Some("csv".to_owned());
+            }
+            crate::text::pack(sources, out, &text, &options.write, progress)?
+        }
+    };
+    Ok(Packed { dataset: writer.seal()?, notes })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Npy,
+    Text,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Npy => "npy or npz",
+            Kind::Text => "text",
+        }
+    }
+}
+
+/// The content decides where it has a mark of its own; a name alone may lie.
+fn kind_of(source: &mut Source, format: Format) -> Result<Kind> {
+    match format {
+        Format::Npy | Format::Npz => return Ok(Kind::Npy),
+        Format::Tsv | Format::Csv | Format::Text => return Ok(Kind::Text),
+        Format::Auto => {}
+    }
+    let start = source.peek(8)?;
+    let extension = source.path().extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    let named = extension.is_some_and(|e| e == "npy" || e == "npz");
+    if named || start.starts_with(&crate::npy::header::MAGIC) || start.starts_with(b"PK\x03\x04") {
+        return Ok(Kind::Npy);
+    }
+    Ok(Kind::Text)
+}

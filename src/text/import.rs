@@ -1,0 +1,456 @@
+//! Text files and streams into a dataset: what is detected, which engine reads, and a second start
+//! with wider types where a late value asks for it.
+
+use super::append::{self, Sinks};
+use super::count::last_record_end;
+use super::detect::{self, Classified, Detected, Given, detect};
+use super::dialect::{Dialect, Header, Ragged};
+use super::direct::{Indexed, fill_matrix};
+use super::index::Index;
+use super::number::{Class, NumberOptions, classify};
+use super::record::{Fields, Records};
+use super::rows::{Origin, RowRules};
+use super::schema::{ColumnSurvey, Kind, Layout, Plan, is_complex};
+use super::stream;
+use crate::dtype::{DType, with_element};
+use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
+use crate::input::{Source, SourceFile, SourceStream};
+use crate::manifest::Attributes;
+use crate::progress::Progress;
+use crate::writer::{Builder, WriteOptions, Writer};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// What is looked at before anything is read.
+const PEEK_BYTES: usize = 1 << 20;
+/// A header or a comment at the top may be longer; more than this is not looked through.
+const PEEK_MOST: usize = 64 << 20;
+
+/// What to make of text inputs.
+#[derive(Debug, Clone, Default)]
+pub struct TextOptions {
+    /// What is known of how they are written; the rest is detected.
+    pub given: Given,
+    /// The dtype of every value; by what is in the columns if not given.
+    pub dtype: Option<DType>,
+    /// One matrix or one array a column.
+    pub layout: Layout,
+    /// A finite number beyond the limits of a float type is an infinity, not an error.
+    pub allow_overflow: bool,
+    /// Name of a matrix.
+    pub name: String,
+}
+
+/// An input with what has been found out about it.
+struct Table {
+    source: Source,
+    path: PathBuf,
+    /// Where its records start.
+    origin: Origin,
+}
+
+/// All inputs of a conversion, and what they have in common.
+struct Tables<'a> {
+    tables: Vec<Table>,
+    rules: RowRules,
+    names: Option<Vec<String>>,
+    options: &'a TextOptions,
+    progress: &'a Progress,
+    /// Counted once, if the engine for files is used.
+    indexed: Option<Vec<Indexed>>,
+}
+
+/// Writes the records of `sources`, one after the other; also says in a line each what was detected.
+pub(crate) fn pack(
+    sources: Vec<Source>,
+    out: &Path,
+    options: &TextOptions,
+    write: &WriteOptions,
+    progress: &Progress,
+) -> Result<(Writer, Vec<String>)> {
+    let mut notes = Vec::new();
+    let (mut tables, surveys) = Tables::open(sources, options, progress, &mut notes)?;
+    let names = tables.names.clone().unwrap_or_default();
+    let plan = match options.dtype {
+        Some(dtype) => Plan::given(dtype, tables.rules.columns, options.layout),
+        None => Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?,
+    };
+    notes.push(tables.describe(&plan));
+    let error = match tables.attempt(&plan, out, write) {
+        Ok(writer) => return Ok((writer, notes)),
+        Err(error) => error,
+    };
+    if options.dtype.is_some() || error.kind() != ErrorKind::Parse {
+        return Err(error);
+    }
+    // The types came from the first records. What all of them ask for may be wider.
+    let surveys = tables.survey()?;
+    let wider = Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?;
+    if wider == plan {
+        return Err(error);
+    }
+    notes.push(format!("{}; a later value needed wider types", tables.describe(&wider)));
+    tables.attempt(&wider, out, write).map(|writer| (writer, notes))
+}
+
+impl<'a> Tables<'a> {
+    fn open(
+        sources: Vec<Source>,
+        options: &'a TextOptions,
+        progress: &'a Progress,
+        notes: &mut Vec<String>,
+    ) -> Result<(Self, Vec<ColumnSurvey>)> {
+        let mut known: Option<(RowRules, Option<Vec<String>>, PathBuf)> = None;
+        let mut surveys: Vec<ColumnSurvey> = Vec::new();
+        let mut tables = Vec::new();
+        for mut source in sources {
+            let path = source.path().to_owned();
+            let given = match &known {
+                Some((rules, names, _)) => like_the_first(&options.given, rules, names.is_some()),
+                None => Given { extension: extension(&path), ..options.given.clone() },
+            };
+            let (found, sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+            let rules = match &known {
+                None => {
+                    notes.push(format!("{}: {}", escape_path(&path), found));
+                    let rules = RowRules {
+                        dialect: found.dialect.clone(),
+                        columns: found.columns.len(),
+                        named: found.names.is_some(),
+                        number: NumberOptions { allow_overflow: options.allow_overflow },
+                    };
+                    surveys = vec![ColumnSurvey::default(); rules.columns];
+                    known = Some((rules.clone(), found.names.clone(), path.clone()));
+                    rules
+                }
+                Some((rules, names, first)) => {
+                    same_table(rules, names.as_deref(), &found, first).map_err(|e| e.at(&path))?;
+                    rules.clone()
+                }
+            };
+            // A fault in the sample is met again, in order, when the records are read.
+            let _ = survey_text(&rules, &sample, &mut surveys);
+            let origin = Origin { offset: found.data_start as u64, lines: found.data_line.saturating_sub(1) };
+            tables.push(Table { source, path, origin });
+        }
+        let Some((rules, names, _)) = known else {
+            return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
+        };
+        Ok((Self { tables, rules, names, options, progress, indexed: None }, surveys))
+    }
+
+    fn describe(&self, plan: &Plan) -> String {
+        match plan {
+            Plan::Matrix { dtype, .. } => format!("one {dtype} matrix of {} columns", self.rules.columns),
+            Plan::Columns(kinds) => {
+                let names = self.column_names();
+                let shown = names
+                    .iter()
+                    .zip(kinds)
+                    .take(12)
+                    .map(|(name, kind)| format!("{} {kind}", escape(name.as_bytes(), 40)));
+                let more = if kinds.len() > 12 { ", …" } else { "" };
+                format!("one array a column: {}{more}", shown.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// A name for every column: NumPy's `f0`, `f1` … where the header has none.
+    fn column_names(&self) -> Vec<String> {
+        let named = self.names.as_deref().unwrap_or_default();
+        (0..self.rules.columns)
+            .map(|i| named.get(i).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("f{i}")))
+            .collect()
+    }
+
+    /// Whether all records can be counted first and read at any place.
+    fn are_files(&self) -> bool {
+        self.options.given.max_rows.is_none()
+            && self.rules.dialect.ragged != Ragged::Skip
+            && self.tables.iter().all(|table| matches!(table.source, Source::File(_)))
+    }
+
+    fn attempt(&mut self, plan: &Plan, out: &Path, write: &WriteOptions) -> Result<Writer> {
+        let files = self.tables.iter().map(|table| match &table.source {
+            Source::File(file) => file.len(),
+            Source::Stream(_) => 0,
+        });
+        self.progress.start(files.sum());
+        match plan {
+            Plan::Matrix { dtype, whole_as_float } if self.are_files() => {
+                self.fill(*dtype, *whole_as_float, out, write)
+            }
+            Plan::Matrix { dtype, whole_as_float } => {
+                let name = &self.options.name;
+                let builder = Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns as u64]);
+                let writer = builder.array_attributes(self.attributes()).create(out)?;
+                let arrays = [(name.clone(), Kind::Number(*dtype))];
+                self.append(writer, &arrays, &|rules, piece| {
+                    append::matrix(rules, piece, *dtype, *whole_as_float)
+                })
+            }
+            Plan::Columns(kinds) => {
+                let arrays: Vec<(String, Kind)> =
+                    self.column_names().into_iter().zip(kinds.iter().copied()).collect();
+                let builder =
+                    arrays.iter().fold(Builder::new(write.clone()), |builder, (name, kind)| match kind {
+                        Kind::Number(dtype) => builder.growing(name, *dtype, &[]),
+                        Kind::Text => builder.strings(name),
+                    });
+                self.append(builder.create(out)?, &arrays, &|rules, piece| {
+                    append::columns(rules, piece, kinds)
+                })
+            }
+        }
+    }
+
+    /// Column names are kept with a matrix.
+    fn attributes(&self) -> Attributes {
+        let mut attributes = Attributes::new();
+        if let Some(names) = &self.names {
+            attributes.insert("columns".to_owned(), names.clone().into());
+        }
+        attributes
+    }
+
+    /// The engine for files: count, preallocate, parse every block into its place.
+    fn fill(&mut self, dtype: DType, check_whole: bool, out: &Path, write: &WriteOptions) -> Result<Writer> {
+        // The place is claimed before the long work starts.
+        crate::staging::check_target(out, write.replaces())?;
+        if self.indexed.is_none() {
+            let mut indexed = Vec::new();
+            for table in &self.tables {
+                let Source::File(file) = &table.source else { continue };
+                let text = Box::new(SourceFile::new(file.reader()?, &table.path)?);
+                let (start, lines) = (table.origin.offset, table.origin.lines);
+                let index = Index::new(&*text, &self.rules.dialect, start, lines, self.progress)
+                    .map_err(|e| e.at(&table.path))?;
+                indexed.push(Indexed { text, index });
+            }
+            self.indexed = Some(indexed);
+        }
+        let indexed = self.indexed.as_deref().unwrap_or_default();
+        let records: u64 = indexed.iter().map(|text| text.index.records).sum();
+        let name = &self.options.name;
+        let shape = [records, self.rules.columns as u64];
+        let builder =
+            Builder::new(write.clone()).array(name, dtype, &shape).array_attributes(self.attributes());
+        let writer = builder.create(out)?;
+        with_element!(dtype, T => {
+            fill_matrix::<T>(indexed, &self.rules, &writer, name, check_whole, self.progress)
+        })?;
+        Ok(writer)
+    }
+
+    /// The engine for streams and strings: pieces in order, parsed in parallel, appended in order.
+    fn append(
+        &mut self,
+        writer: Writer,
+        arrays: &[(String, Kind)],
+        work: &(dyn Fn(&RowRules, &stream::Piece) -> append::Rows + Sync),
+    ) -> Result<Writer> {
+        let spool = self.options.dtype.is_none();
+        let mut sinks = Sinks::new(&writer, arrays, self.options.given.max_rows)?;
+        let (rules, progress) = (&self.rules, self.progress);
+        for (number, table) in self.tables.iter_mut().enumerate() {
+            if sinks.is_full() {
+                break;
+            }
+            let tee = match &table.source {
+                // A second start with wider types must find the stream's bytes again.
+                Source::Stream(_) if spool => {
+                    Some(spool_file(&writer.scratch().join(format!("spool.{number}")))?)
+                }
+                _ => None,
+            };
+            let result = table.run(
+                tee.as_ref(),
+                &rules.dialect,
+                |piece| {
+                    let rows = work(rules, piece);
+                    progress.advance(piece.text.len() as u64)?;
+                    Ok(rows)
+                },
+                |rows| sinks.take(rows),
+            );
+            if let (Some(tee), true) = (tee, result.is_err()) {
+                table.keep(tee)?;
+            }
+            result.map_err(|e| e.at(&table.path))?;
+        }
+        sinks.finish()?;
+        Ok(writer)
+    }
+
+    /// Looks at every field of every record.
+    fn survey(&mut self) -> Result<Vec<ColumnSurvey>> {
+        let mut all = vec![ColumnSurvey::default(); self.rules.columns];
+        let rules = &self.rules;
+        for table in &mut self.tables {
+            let work = |piece: &stream::Piece| {
+                let mut surveys = vec![ColumnSurvey::default(); rules.columns];
+                survey_text(rules, &piece.text, &mut surveys)
+                    .map_err(|e| rules.place(e, &piece.text, 0, piece.origin))?;
+                Ok(surveys)
+            };
+            let take = |surveys: Vec<ColumnSurvey>| {
+                all.iter_mut().zip(&surveys).for_each(|(all, new)| all.merge(new));
+                Ok(ControlFlow::Continue(()))
+            };
+            table.run(None, &rules.dialect, work, take).map_err(|e| e.at(&table.path))?;
+        }
+        Ok(all)
+    }
+}
+
+impl Table {
+    /// Runs the engine for streams from the first record on; `tee` keeps what a stream gives.
+    fn run<O: Send>(
+        &mut self,
+        tee: Option<&File>,
+        dialect: &Dialect,
+        work: impl Fn(&stream::Piece) -> Result<O> + Sync,
+        take: impl FnMut(O) -> Result<ControlFlow<()>> + Send,
+    ) -> Result<()> {
+        let Self { source, path, origin } = self;
+        let mut reader: Box<dyn Read + Send + '_> = match (source, tee) {
+            (Source::File(file), _) => Box::new(SourceFile::new(file.reader()?, path)?.into_reader()),
+            (Source::Stream(stream), Some(file)) => Box::new(Tee { stream, file }),
+            (Source::Stream(stream), None) => Box::new(stream),
+        };
+        let skipped = io::copy(&mut reader.by_ref().take(origin.offset), &mut io::sink())
+            .map_err(|e| crate::input::read_error(e, path))?;
+        let origin = Origin { offset: skipped, ..*origin };
+        stream::run(&mut *reader, path, dialect, origin, work, take)
+    }
+
+    /// Makes a stream the file that holds what it has given so far and the rest of it.
+    fn keep(&mut self, mut file: File) -> Result<()> {
+        if let Source::Stream(stream) = &mut self.source {
+            io::copy(stream, &mut file).map_err(|e| crate::input::read_error(e, &self.path))?;
+            self.source = Source::File(SourceFile::new(file, &self.path)?);
+        }
+        Ok(())
+    }
+}
+
+/// A file without a name, gone with its descriptor.
+fn spool_file(path: &Path) -> Result<File> {
+    let file = File::options()
+        .create_new(true)
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|e| Error::io(path, "create", e))?;
+    std::fs::remove_file(path).map_err(|e| Error::io(path, "remove", e))?;
+    Ok(file)
+}
+
+/// Hands a stream on and keeps what it gives.
+struct Tee<'a> {
+    stream: &'a mut SourceStream,
+    file: &'a File,
+}
+
+impl Read for Tee<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let found = self.stream.read(out)?;
+        self.file.write_all(&out[..found])?;
+        Ok(found)
+    }
+}
+
+/// Finds out how a source is written; gives its first records too.
+fn look(source: &mut Source, given: &Given) -> Result<(Detected, Vec<u8>)> {
+    let mut want = PEEK_BYTES;
+    loop {
+        let start = source.peek(want)?;
+        let complete = start.len() < want;
+        if let Some(found) = detect(&start, complete, given, &detect_class)? {
+            let rest = start.get(found.data_start..).unwrap_or_default();
+            let end = if complete { rest.len() } else { last_record_end(rest, &found.dialect) };
+            let sample = rest[..end].to_vec();
+            return Ok((found, sample));
+        }
+        if want >= PEEK_MOST {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("expected a record in the first {PEEK_MOST} bytes, found none"),
+            ));
+        }
+        want *= 4;
+    }
+}
+
+/// Detection asks for less than [`classify`] tells.
+fn detect_class(field: &[u8]) -> Classified {
+    let classified = |class, exact_in_f64| Classified { class, exact_in_f64 };
+    match classify(field) {
+        Class::Empty => classified(detect::Class::Empty, true),
+        Class::Int { i64: true, f64, .. } => classified(detect::Class::Int, f64),
+        Class::Int { u64: true, f64, .. } => classified(detect::Class::UInt, f64),
+        Class::Int { f64, .. } => classified(detect::Class::Float, f64),
+        Class::Float => classified(detect::Class::Float, true),
+        Class::Text if is_complex(field) => classified(detect::Class::Complex, true),
+        Class::Bool | Class::Text => classified(detect::Class::Text, true),
+    }
+}
+
+/// The second and later inputs are read as the first.
+fn like_the_first(given: &Given, rules: &RowRules, named: bool) -> Given {
+    let dialect = &rules.dialect;
+    Given {
+        delimiter: Some(dialect.delimiter),
+        quote: Some(dialect.quote),
+        comment: Some(dialect.comment.clone()),
+        header: if named { given.header } else { Header::No },
+        ..given.clone()
+    }
+}
+
+/// A later input has the columns of the first.
+fn same_table(rules: &RowRules, names: Option<&[String]>, found: &Detected, first: &Path) -> Result<()> {
+    let columns = found.columns.len();
+    if columns != rules.columns {
+        return Err(Error::new(
+            ErrorKind::Parse,
+            format!("expected {} columns as in {}, found {columns}", rules.columns, escape_path(first)),
+        ));
+    }
+    let differs = |names: &[String]| found.names.as_deref().is_some_and(|found| found != names);
+    if let Some(names) = names.filter(|names| differs(names)) {
+        let list = |names: &[String]| quoted(names.join(",").as_bytes());
+        return Err(Error::new(
+            ErrorKind::Parse,
+            format!(
+                "expected the header {} as in {}, found {}",
+                list(names),
+                escape_path(first),
+                list(found.names.as_deref().unwrap_or_default())
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Adds every field of `text`, which is whole records; stops at the first fault.
+fn survey_text(rules: &RowRules, text: &[u8], surveys: &mut [ColumnSurvey]) -> Result<()> {
+    let (mut fields, mut scratch) = (Fields::new(), Vec::new());
+    let mut records = Records::new(text, &rules.dialect);
+    while let Some(record) = records.next(&mut fields) {
+        let record = record?;
+        if rules.has_width(&record, &fields)? {
+            for (index, survey) in surveys.iter_mut().enumerate() {
+                survey.add(fields.value(text, index, &mut scratch));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The last extension that is not one of a compression.
+fn extension(path: &Path) -> Option<String> {
+    path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase)
+}
