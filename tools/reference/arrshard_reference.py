@@ -92,23 +92,28 @@ class Geometry:
         self.rows = shape[0] if shape else 1
         self.row_bytes = prod(shape[1:]) * itemsize
         if self.row_bytes == 0:
-            self.unit = max(1, self.rows)
             return
         self.rows_per_block = 1
         while self.rows_per_block * 2 * self.row_bytes <= BLOCK_BYTES:
             self.rows_per_block *= 2
         self.page_rows = PAGE_BYTES // gcd(self.row_bytes, PAGE_BYTES)
-        self.unit = max(self.page_rows, self.rows_per_block)
+
+    def unit_below(self, less_than_a_block):
+        """What rows_per_shard is a multiple of."""
+        return self.page_rows if less_than_a_block else max(self.page_rows, self.rows_per_block)
 
     def rows_per_shard(self, shard_bytes):
         if self.row_bytes == 0:
-            return self.unit
-        return max(1, shard_bytes // (self.unit * self.row_bytes)) * self.unit
+            return max(1, self.rows)
+        unit = self.unit_below(shard_bytes < self.rows_per_block * self.row_bytes)
+        return max(1, shard_bytes // (unit * self.row_bytes)) * unit
 
-    def allows(self, rows_per_shard):
+    def rule(self, rows_per_shard):
+        """(whether rows_per_shard keeps the rule, the rule)"""
         if self.row_bytes == 0:
-            return rows_per_shard == self.unit
-        return rows_per_shard >= 1 and rows_per_shard % self.unit == 0
+            return rows_per_shard == max(1, self.rows), f"of {max(1, self.rows)}"
+        unit = self.unit_below(rows_per_shard < self.rows_per_block)
+        return rows_per_shard >= 1 and rows_per_shard % unit == 0, f"that is a multiple of {unit}"
 
     def shard_count(self, rows_per_shard):
         return max(1, -(-self.rows // rows_per_shard))
@@ -337,13 +342,16 @@ def check_manifest(m, place):
         check_type(name, str, place, "strings")
 
     need(m["generation"] >= 1, "generation: expected at least 1, found 0")
-    geometries = {}
+    names = set()
     for i, array in enumerate(m["arrays"]):
-        name, shape, step = array["name"], array["shape"], array["rows_per_shard"]
-        problem = name_problem(name)
+        problem = name_problem(array["name"])
         need(problem is None, f"arrays[{i}]: {problem}")
+        need(array["name"] not in names, f"arrays[{i}]: expected distinct names, found {quoted(array['name'])} twice")
+        names.add(array["name"])
+    geometries = {}
+    for array in m["arrays"]:
+        name, shape, step = array["name"], array["shape"], array["rows_per_shard"]
         where = f"array {quoted(name)}"
-        need(name not in geometries, f"{where}: expected distinct names, found it twice")
         need(array["dtype"] in DTYPES,
              f"{where}: expected a known dtype, found {quoted(array['dtype'])}", "Unsupported")
         itemsize = DTYPES[array["dtype"]][1]
@@ -354,7 +362,8 @@ def check_manifest(m, place):
         g = geometries[name] = Geometry(shape, itemsize)
         need(step * g.row_bytes + HEADER_BYTES <= I64_MAX,
              f"{where}: expected a rows_per_shard of less than 2^63 bytes, found {step}")
-        need(g.allows(step), f"{where}: expected a rows_per_shard that is a multiple of {g.unit}, found {step}")
+        good, rule = g.rule(step)
+        need(good, f"{where}: expected a rows_per_shard {rule}, found {step}")
         count = g.shard_count(step)
         need(len(array["shards"]) == count,
              f"{where}: expected {count} shards for {g.rows} rows, found {len(array['shards'])}")
@@ -464,22 +473,23 @@ class Dataset:
             self.geometries = check_manifest(self.manifest, place)
         except Problem as problem:
             os.close(self.fd)
-            if problem.kind == "NotFound" and self._is_being_built():
-                raise Problem("Incomplete", self.path, "expected a sealed dataset, found one being written") from None
+            if problem.kind == "NotFound":
+                raise self._absent("a folder without a manifest") from None
             raise
         self.arrays = {a["name"]: a for a in self.manifest["arrays"]}
 
     def _open_folder(self):
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            if self._is_being_built():
-                raise Problem("Incomplete", self.path, "expected a sealed dataset, found one being written") from None
-            raise Problem("NotFound", self.path, "expected a dataset, found none") from None
-        except NotADirectoryError:
-            raise Problem("NotFound", self.path, "expected a dataset, found no folder") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._absent("nothing or no folder") from None
         except OSError as e:
             raise Problem("Io", self.path, f"could not open: {os.strerror(e.errno).lower()}") from None
+
+    def _absent(self, found):
+        if self._is_being_built():
+            return Problem("Incomplete", self.path, "expected a sealed dataset, found one being written")
+        return Problem("NotFound", self.path, f"expected a dataset, found {found}")
 
     def _is_being_built(self):
         parent, name = os.path.split(os.path.abspath(self.path))
@@ -496,7 +506,7 @@ class Dataset:
         self.close()
 
     def shards(self, name):
-        """The pages and data of an array's shards, as (place, header page, data)."""
+        """The data of an array's shards, as (place, data), with the checks of the stage `map`."""
         array = self.arrays[name]
         folder = folder_of(name)
         folder_place = os.path.join(self.path, folder)
@@ -510,18 +520,18 @@ class Dataset:
                     os.close(fd)
                     raise Problem("Corrupt", place, f"expected {HEADER_BYTES + shard['bytes']} bytes, found {length}")
                 whole = read_exactly(fd, length, place)
-                yield place, whole[:HEADER_BYTES], whole[HEADER_BYTES:]
+                if whole[:HEADER_BYTES] != header_page(array["dtype"], array["shape"], shard["rows"]):
+                    raise Problem("Corrupt", place, "expected the npy header of its dtype and shape, found another")
+                data = whole[HEADER_BYTES:]
+                if array["dtype"] == "bool" and data.translate(None, b"\0\1"):
+                    raise Problem("Corrupt", place, "expected bool bytes of 0 or 1, found another value")
+                yield place, data
         finally:
             os.close(folder_fd)
 
     def read(self, name):
-        """The bytes of a whole array, with the checks of the stage `map`."""
-        parts = []
-        for place, _, data in self.shards(name):
-            if self.arrays[name]["dtype"] == "bool" and data.translate(None, b"\0\1"):
-                raise Problem("Corrupt", place, "expected bool bytes of 0 or 1, found another value")
-            parts.append(data)
-        return b"".join(parts)
+        """The bytes of a whole array."""
+        return b"".join(data for _, data in self.shards(name))
 
     def string_halves(self, name):
         raw = self.read(name + ".offsets")
@@ -563,11 +573,8 @@ class Dataset:
             folder_place = os.path.join(self.path, folder_of(name))
             folder_fd, _ = open_below(self.fd, folder_of(name), folder_place, want_folder=True)
             try:
-                for index, (place, page, data) in enumerate(self.shards(name)):
-                    shard = array["shards"][index]
-                    if page != header_page(array["dtype"], array["shape"], shard["rows"]):
-                        raise Problem("Corrupt", place, "expected the npy header of its dtype and shape, found another")
-                    self._verify_blocks(folder_fd, folder_place, index, shard, g, place, data)
+                for index, (place, data) in enumerate(self.shards(name)):
+                    self._verify_blocks(folder_fd, folder_place, index, array["shards"][index], g, place, data)
             finally:
                 os.close(folder_fd)
         for name in self.manifest["strings"]:

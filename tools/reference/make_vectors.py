@@ -52,7 +52,7 @@ def elements(dtype, data):
     return [show(v) for v in values], [f"{w:0{2 * size}x}" for w in words]
 
 
-def expected(path):
+def expected(path, shard_bytes):
     with ref.Dataset(path) as dataset:
         manifest = dataset.manifest
         arrays = []
@@ -70,8 +70,9 @@ def expected(path):
                 if bits is not None:
                     about["bits"] = bits
             else:
-                row_bytes = dataset.geometries[name].row_bytes
-                picked = (0, 1023, 1024, 1026)
+                row_bytes, step = dataset.geometries[name].row_bytes, entry["rows_per_shard"]
+                last = entry["shape"][0] - 1
+                picked = sorted({0, min(step, 1024) - 1, min(step, 1024), last - 1, last})
                 about["rows"] = {
                     r: elements(entry["dtype"], data[r * row_bytes:(r + 1) * row_bytes])[0] for r in picked
                 }
@@ -79,7 +80,7 @@ def expected(path):
         strings = [{"name": n, "values": dataset.strings(n)} for n in manifest["strings"]]
         return {
             "arrays": arrays, "attributes": manifest["attributes"], "generation": manifest["generation"],
-            "id": manifest["id"], "strings": strings,
+            "id": manifest["id"], "shard_bytes": shard_bytes, "strings": strings,
         }
 
 
@@ -148,8 +149,19 @@ def shapes():
     }
 
 
-def two_shards():
-    # 516 bytes a row: 1024 rows are the unit, and hardly a smaller one is possible.
+def several_shards():
+    return {
+        "bytes": ("uint8", (20_000,), bytes(i % 251 for i in range(20_000))),
+        "bools": ("bool", (8193,), bytes(i % 3 == 0 for i in range(8193))),
+        "matrix": counting("int32", (2500, 3)),
+        "last is full": counting("float64", (2048,)),
+        "wide": ("complex128", (3, 256), struct.pack("<1536d", *range(1536))),
+        "text": [f"{i}: größe" for i in range(1100)],
+    }
+
+
+def two_blocks():
+    # 516 bytes a row: 1024 rows a block, the least a full block can be.
     values = [r * 1000 + c for r in range(1027) for c in range(129)]
     return {"data": ("int32", (1027, 129), struct.pack(f"<{len(values)}i", *values))}
 
@@ -165,30 +177,35 @@ ATTRIBUTES = {
 
 
 def golden(root):
-    def done(name):
-        path = os.path.join(root, name)
-        ref.verify(os.path.join(path, "dataset"))
-        write_json(os.path.join(path, "expected.json"), expected(os.path.join(path, "dataset")))
+    shard_sizes = {}
 
     def new(name, arrays, attributes=None, shard_bytes=ref.DEFAULT_SHARD_BYTES):
         path = os.path.join(root, name, "dataset")
         os.makedirs(os.path.dirname(path))
         ref.write(path, arrays, attributes, shard_bytes)
+        shard_sizes[name] = shard_bytes
         return path
 
     new("dtypes", every_dtype())
     new("shapes", shapes())
-    new("two-shards", two_shards(), shard_bytes=1)
+    new("several-shards", several_shards(), shard_bytes=10_000)
+    new("two-blocks", two_blocks())
     new("strings", {"id": counting("uint32", (9,)), "text": TEXTS, "no text": []})
     new("names", {n: counting("uint8", (2,)) for n in NAMES})
     new("no-arrays", {})
     column = (*counting("int16", (3,)), {"unit": "m", "scale": 0.5})
     new("attributes", {"a": column}, ATTRIBUTES)
 
-    path = new("generation-2", {"grown": counting("int32", (3, 2)), "kept": counting("uint8", (4,)), "text": TEXTS[:2]})
-    more = struct.pack("<4i", 6, 7, 8, 9)
-    offsets, tail = struct.pack("<1Q", 5 + 7), TEXTS[2].encode("utf-8")
-    ref.append(path, {"grown": more, "text.offsets": offsets, "text.bytes": tail}, {"added": counting("float64", (2,))})
+    # Of `long`, the first shard stays, the second is written anew, the third is new.
+    long = [counting("int64", (n,))[2] for n in (600, 1100)]
+    path = new("generation-2", {
+        "grown": counting("int32", (3, 2)), "kept": counting("uint8", (4,)), "long": ("int64", (600,), long[0]), "text": TEXTS[:2],
+    }, shard_bytes=1)
+    more = {
+        "grown": struct.pack("<4i", 6, 7, 8, 9), "long": long[1][len(long[0]):],
+        "text.offsets": struct.pack("<1Q", 5 + 7), "text.bytes": TEXTS[2].encode("utf-8"),
+    }
+    ref.append(path, more, {"added": counting("float64", (2,))}, shard_bytes=1)
 
     # Of a later minor version: members that 1.0 does not know, wherever an object can have them.
     path = new("later-minor", {"a": counting("int32", (3,))})
@@ -206,8 +223,10 @@ def golden(root):
     compact = json.dumps(dict(reversed(list(manifest.items()))), separators=(" ,\t", ":\r\n"))
     seal_text(path, compact[1:].replace("/", "\\/").replace("1.5", "15E-1").encode())
 
-    for name in os.listdir(root):
-        done(name)
+    for name, shard_bytes in shard_sizes.items():
+        path = os.path.join(root, name, "dataset")
+        ref.verify(path)
+        write_json(os.path.join(root, name, "expected.json"), expected(path, shard_bytes))
 
 
 # --- bad ----------------------------------------------------------------------------------------
@@ -440,10 +459,13 @@ def bad_members(bad):
     member("shape-overflows-behind-a-zero", "a dimension of 0 hides nothing", set_in(1, shape=[0, huge, huge]), ["shape"])
     member("shape-negative", "a dimension is negative", set_in(1, shape=[-3, 2]))
     member("rows-per-shard-0", "at least 1", set_in(1, rows_per_shard=0), ["rows_per_shard"])
-    member("rows-per-shard-of-part-of-a-page", "no multiple of the unit 131072", set_in(1, rows_per_shard=131072 + 3), ["rows_per_shard"])
-    member("rows-per-shard-of-part-of-a-block", "whole pages, but no multiple of the unit 131072",
-           set_in(1, rows_per_shard=512), ["rows_per_shard"])
+    member("rows-per-shard-of-part-of-a-page", "less than a block, but no multiple of the page's 512 rows",
+           set_in(1, rows_per_shard=512 + 3), ["rows_per_shard"])
+    member("rows-per-shard-of-a-block-and-a-page", "whole pages, but more than a block and no multiple of its 131072 rows",
+           set_in(1, rows_per_shard=131072 + 512), ["rows_per_shard"])
     member("rows-per-shard-overflows", "2^63 bytes a shard", set_in(1, rows_per_shard=1 << 60), ["rows_per_shard"])
+    member("rows-per-shard-overflows-by-the-header", "a full shard would have 2^63 - 4096 bytes of data, and the header page",
+           set_in(1, rows_per_shard=1, shape=[0, (1 << 63) - 4096]), ["rows_per_shard"], arrays={"a": counting("uint8", (0, 1))})
     member("rows-per-shard-of-rows-of-nothing", "3 for 3 rows of 0 bytes", set_in(1, rows_per_shard=4), ["rows_per_shard"],
            arrays={"a": ("int32", (3, 0), b"")})
 
@@ -551,7 +573,7 @@ def bad_files(bad):
          on(rebuild, name="t.bytes", data=b"ab\xc3\x28c"), texts)
 
     case("data-bit-flip", "verify", "Corrupt", ["00000.npy"], "one bit of the data", on(flip, shard, 4096 + 13, 0x10))
-    case("header-bit-flip", "verify", "Corrupt", ["00000.npy"], "one space of the padding", on(flip, shard, 3000))
+    case("header-bit-flip", "map", "Corrupt", ["00000.npy"], "one space of the padding", on(flip, shard, 3000))
 
     def header(old, new):
         def change(path):
@@ -559,12 +581,12 @@ def bad_files(bad):
             rebuild(path, page=get(path, shard)[:10] + text.ljust(4085) + b"\n")
         return change
 
-    case("header-big-endian", "verify", "Corrupt", ["00000.npy"], "the header says >i4", header(b"<i4", b">i4"))
-    case("header-of-other-dtype", "verify", "Corrupt", ["00000.npy"], "the header says <f4", header(b"<i4", b"<f4"))
-    case("header-fortran-order", "verify", "Corrupt", ["00000.npy"], "the header says Fortran order", header(b"False", b"True"))
-    case("header-of-other-shape", "verify", "Corrupt", ["00000.npy"], "(2, 3) instead of (3, 2)", header(b"(3, 2)", b"(2, 3)"))
-    case("header-of-other-spelling", "verify", "Corrupt", ["00000.npy"], "the same, without the last comma", header(b", }", b"}"))
-    case("header-all-zero", "verify", "Corrupt", ["00000.npy"], "a page that was never written", on(rebuild, page=bytes(4096)))
+    case("header-big-endian", "map", "Corrupt", ["00000.npy"], "the header says >i4", header(b"<i4", b">i4"))
+    case("header-of-other-dtype", "map", "Corrupt", ["00000.npy"], "the header says <f4", header(b"<i4", b"<f4"))
+    case("header-fortran-order", "map", "Corrupt", ["00000.npy"], "the header says Fortran order", header(b"False", b"True"))
+    case("header-of-other-shape", "map", "Corrupt", ["00000.npy"], "(2, 3) instead of (3, 2)", header(b"(3, 2)", b"(2, 3)"))
+    case("header-of-other-spelling", "map", "Corrupt", ["00000.npy"], "the same, without the last comma", header(b", }", b"}"))
+    case("header-all-zero", "map", "Corrupt", ["00000.npy"], "a page that was never written", on(rebuild, page=bytes(4096)))
 
     whole = ref.sidecar_bytes(ref.Geometry((3, 2), 4), 3, counting("int32", (3, 2))[2])
 
@@ -585,20 +607,20 @@ def bad_files(bad):
     case("sidecar-of-other-rows", "verify", "Corrupt", ["00000.crc"], "its CRC is right, rows is not", field(16, 4))
     case("sidecar-of-other-blocks", "verify", "Corrupt", ["00000.crc"], "its CRC is right, the number of blocks is not",
          field(24, (1 << 64) - 1))
-    case("sidecar-that-lies", "verify", "Corrupt", ["00000.npy"], "its CRC is right, a block's is not",
+    case("sidecar-that-lies", "verify", "Corrupt", ["dataset/a/00000"], "its CRC is right, a block's is not",
          on(rebuild, side=whole[:32] + b"\0\0\0\0"))
 
     def data_crc(path):
         manifest = load(path)
         manifest["arrays"][0]["shards"][0]["crc32"] = "00000000"
         store(path, manifest)
-    case("shard-crc-wrong", "verify", "Corrupt", ["00000.npy"], "each block is right, the manifest's CRC of the data is not", data_crc)
+    case("shard-crc-wrong", "verify", "Corrupt", ["dataset/a/00000"], "each block is right, the manifest's CRC of the data is not", data_crc)
 
     def empty_crc(path):
         manifest = load(path)
         manifest["arrays"][0]["shards"][0]["crc32"] = "00000001"
         store(path, manifest)
-    case("shard-crc-wrong-of-no-data", "verify", "Corrupt", ["00000.npy"], "the CRC of nothing is 00000000", empty_crc,
+    case("shard-crc-wrong-of-no-data", "verify", "Corrupt", ["dataset/a/00000"], "the CRC of nothing is 00000000", empty_crc,
          {"a": counting("int32", (0, 2))})
 
     pair = {"a": counting("int32", (3, 2)), "b": ("int32", (3, 2), bytes(24))}
@@ -616,20 +638,30 @@ def bad_files(bad):
 def geometry_table():
     """What section 3 makes of many shapes: sizes that no stored dataset could have."""
     rows = []
-    for row_bytes in (0, 1, 2, 4, 8, 12, 16, 40, 129, 512, 516, 520, 4095, 4096, 4097, 65536, 524287, 524288,
+    for row_bytes in (0, 1, 4, 8, 12, 40, 129, 516, 4095, 4096, 4097, 65536, 524287, 524288,
                       524289, 528384, 1048575, 1048576, 1048577, 3145728, 1 << 33, (1 << 40) + 1):
-        for shard_bytes in (1, 1_000_000, 1 << 26, 1 << 30, 10**12):
-            g = ref.Geometry((1, row_bytes), 1)
-            step = g.rows_per_shard(shard_bytes)
-            for count in sorted({0, 1, g.unit - 1, step, step + 1, 7 * step + 3} if row_bytes else {0, 1, 7}):
+        for shard_bytes in (1, 10_000, 1 << 19, (1 << 20) - 1, 1 << 20, 1 << 26, 1 << 30, 10**12):
+            step = ref.Geometry((1, row_bytes), 1).rows_per_shard(shard_bytes)
+            for count in sorted({0, 1, step, 7 * step + 3} if row_bytes else {0, 1, 7}):
                 g = ref.Geometry((count, row_bytes), 1)
                 step = g.rows_per_shard(shard_bytes)
                 shards = g.shard_count(step)
                 last = g.shard_rows(shards - 1, step)
                 rows.append({
-                    "row_bytes": row_bytes, "rows": count, "shard_bytes": shard_bytes, "unit": g.unit, "rows_per_shard": step,
+                    "row_bytes": row_bytes, "rows": count, "shard_bytes": shard_bytes, "rows_per_shard": step,
                     "shards": shards, "last_rows": last, "last_blocks": g.block_count(last),
                 })
+    return rows
+
+
+def rule_table():
+    """Which rows_per_shard keep the rule of section 3."""
+    rows = []
+    for row_bytes in (1, 8, 12, 516, 4095, 4096, 524289, 1048577, 3145728):
+        g = ref.Geometry((1, row_bytes), 1)
+        page, block = g.page_rows, g.rows_per_block
+        for step in sorted({0, 1, page - 1, page, page + 1, 3 * page, block - 1, block, block + 1, block + page, 3 * block, 3 * block // 2}):
+            rows.append({"row_bytes": row_bytes, "rows_per_shard": step, "good": g.rule(step)[0]})
     return rows
 
 
@@ -660,7 +692,7 @@ def main(vectors):
     bad_json(bad)
     bad_members(bad)
     bad_files(bad)
-    write_json(os.path.join(vectors, "geometry.json"), {"cases": geometry_table()})
+    write_json(os.path.join(vectors, "geometry.json"), {"cases": geometry_table(), "rules": rule_table()})
     write_json(os.path.join(vectors, "sidecars.json"), {"cases": sidecar_table()})
 
 
