@@ -187,7 +187,8 @@ impl Dataset {
         let mut rest = out;
         for shard in array.layout.shards() {
             let overlap = shard.rows.start.max(rows.start)..shard.rows.end.min(rows.end);
-            if overlap.is_empty() {
+            // The shard of an array without rows has nothing to read, but may be damaged.
+            if overlap.is_empty() && !shard.is_empty() {
                 continue;
             }
             let piece;

@@ -126,7 +126,11 @@ fn check_array<T: Shown>(mapped: &MappedDataset, about: &Value) {
         (_, Value::Object(rows)) => {
             for (row, values) in rows {
                 let start = row.parse::<usize>().unwrap() * row_len;
-                assert_eq!(&shown(&mut view.iter().skip(start).take(row_len)), list(values), "{name}: row {row}");
+                assert_eq!(
+                    &shown(&mut view.iter().skip(start).take(row_len)),
+                    list(values),
+                    "{name}: row {row}"
+                );
             }
         }
         other => panic!("{name}: {other:?}"),
