@@ -33,17 +33,14 @@ macro_rules! with_type {
     };
 }
 
-/// Reads and maps an array; both must come to the same end.
+/// Maps an array; what can't be mapped can't be read either, for the same reason.
 fn map_array<T: Element>(mapped: &MappedDataset, name: &str) -> Result<()> {
-    let read = mapped.dataset().read::<T, IxDyn>(name);
-    let view = mapped.view::<T, IxDyn>(name);
-    match (&read, &view) {
-        (Err(read), Err(view)) => {
-            assert_eq!((read.kind(), read.path()), (view.kind(), view.path()), "{name}")
-        }
-        _ => assert_eq!(read.is_ok(), view.is_ok(), "{name}: {read:?} {view:?}"),
+    let view = mapped.view::<T, IxDyn>(name).map(drop);
+    if let Err(view) = &view {
+        let read = mapped.dataset().read::<T, IxDyn>(name).unwrap_err();
+        assert_eq!((read.kind(), read.path()), (view.kind(), view.path()), "{name}");
     }
-    view.map(drop)
+    view
 }
 
 /// Maps every array, and every string array as strings.
@@ -133,15 +130,14 @@ fn a_bad_string_is_refused_when_it_is_got() {
 fn sample(path: &Path) -> Dataset {
     let attributes: arrshard::Attributes = serde_json::from_str(r#"{"k": [1.5, "ü"]}"#).unwrap();
     let writer = Builder::new(WriteOptions::new().shard_bytes(1).sync(false))
-        .array("a", DType::Int16, &[3, 2])
-        .array("two", DType::UInt64, &[515])
+        .array("a", DType::Int16, &[1026, 2])
         .array("none", DType::Float32, &[0, 3])
         .strings("t")
         .attributes(attributes)
         .create(path)
         .unwrap();
-    writer.write("a", &ndarray::arr2(&[[1i16, 2], [3, 4], [5, 6]]).view()).unwrap();
-    writer.write("two", &ndarray::Array1::from_iter(0..515u64).view()).unwrap();
+    let values = ndarray::Array2::from_shape_fn((1026, 2), |(i, j)| (i * 2 + j) as i16);
+    writer.write("a", &values.view()).unwrap();
     writer.write("none", &ndarray::Array2::<f32>::zeros((0, 3)).view()).unwrap();
     for (name, bytes) in
         [("t.offsets", [0u64, 2, 2, 3].map(u64::to_le_bytes).concat()), ("t.bytes", "éx".into())]
@@ -218,13 +214,15 @@ fn every_other_length_is_found() {
     sample(&root);
     for path in files_of(&root) {
         let whole = fs::read(&path).unwrap();
-        for len in places(&path, whole.len()).chain([whole.len() + 1, whole.len() + 4096]) {
-            let mut changed = whole.clone();
-            changed.resize(len, 0);
-            fs::write(&path, changed).unwrap();
+        // From the longest to the shortest by cutting: quick, and no byte is written anew.
+        let mut lengths: Vec<_> =
+            places(&path, whole.len()).chain([whole.len() + 1, whole.len() + 4096]).collect();
+        lengths.sort_unstable();
+        let file = File::options().write(true).open(&path).unwrap();
+        for &len in lengths.iter().rev() {
+            file.set_len(len as u64).unwrap();
             refused(&root, &path, &format!("length {len}"), stages(&path, 0));
         }
-        fs::write(&path, &whole).unwrap();
         fs::remove_file(&path).unwrap();
         let (stage, kind, text) = refusal(&root).unwrap();
         assert_eq!((stage, kind), (stages(&path, 0)[0], ErrorKind::NotFound), "{text}");
