@@ -163,6 +163,34 @@ impl Dataset {
         .map_err(|e| e.at(self.path()))
     }
 
+    /// Copies values out of the files of the array `name`: those with the numbers `values`, counted
+    /// in row-major order over the whole array. Reads no other row data.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read_rows`].
+    pub fn read_values<T: Element>(&self, name: &str, values: Range<u64>) -> Result<Vec<T>> {
+        let array = self.typed::<T>(name)?;
+        let size = T::DTYPE.size();
+        let count = array.layout.nbytes() / size;
+        if values.start > values.end || values.end > count {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected values within 0..{count}, found {}..{}", values.start, values.end),
+            )
+            .at(self.path()));
+        }
+        let len = usize::try_from(values.end - values.start)
+            .map_err(|_| crate::layout::too_large(array.layout.shape()))?;
+        let bytes = values.start * size..values.end * size;
+        let start = bytes.start;
+        crate::dtype::fill::<T>(len, |out| {
+            self.read_bytes(array, bytes, out)?;
+            self.check_bools(array, out, |at| start + at)
+        })
+        .map_err(|e| e.at(self.path()))
+    }
+
     /// Refuses bool bytes other than 0 and 1. Byte `i` of `bytes` is byte `position(i)` of the array.
     fn check_bools(&self, array: &ArrayEntry, bytes: &[u8], position: impl Fn(u64) -> u64) -> Result<()> {
         if array.layout.dtype() != DType::Bool {
@@ -183,17 +211,24 @@ impl Dataset {
     /// Copies the bytes of rows `rows` into `out`, in parallel by pieces of one shard.
     pub(crate) fn read_into(&self, array: &ArrayEntry, rows: Range<u64>, out: &mut [u8]) -> Result<()> {
         let row_bytes = array.layout.by_row().row_bytes;
+        self.read_bytes(array, rows.start * row_bytes..rows.end * row_bytes, out)
+    }
+
+    /// Copies the bytes `bytes` of all row data into `out`.
+    fn read_bytes(&self, array: &ArrayEntry, bytes: Range<u64>, out: &mut [u8]) -> Result<()> {
+        let row_bytes = array.layout.by_row().row_bytes;
         let files = self.open_array(array)?;
         let mut rest = out;
         for shard in array.layout.shards() {
-            let overlap = shard.rows.start.max(rows.start)..shard.rows.end.min(rows.end);
-            // The shard of an array without rows has nothing to read, but may be damaged.
-            if overlap.is_empty() && !shard.is_empty() {
+            let first = shard.rows.start * row_bytes;
+            let overlap = first.max(bytes.start)..(first + shard.data_bytes).min(bytes.end);
+            // A shard without data has nothing to read, but may be damaged.
+            if overlap.is_empty() && shard.data_bytes > 0 {
                 continue;
             }
             let piece;
-            (piece, rest) = rest.split_at_mut(((overlap.end - overlap.start) * row_bytes) as usize);
-            let start = HEADER_BYTES + (overlap.start - shard.rows.start) * row_bytes;
+            (piece, rest) = rest.split_at_mut((overlap.end - overlap.start) as usize);
+            let start = HEADER_BYTES + (overlap.start - first);
             let file = files.open(shard.index)?;
             let path = files.path(shard.index, "npy");
             piece.par_chunks_mut(READ_BYTES).enumerate().try_for_each(|(i, chunk)| {
