@@ -21,7 +21,8 @@ const CHUNK: usize = 16 << 10;
 /// The first chunk of a call, small because a line that is not plain may come soon.
 const FIRST: usize = 1 << 10;
 
-/// Parses rows as `parse_rows` does, or not at all on another processor or an odd delimiter.
+/// Parses rows as `parse_rows` does, or not at all on another processor.
+/// The delimiter must be no byte of a number, as the kernels look at the byte before a field too.
 pub(super) fn rows<T: FastNumber + Lanes>(
     text: &[u8],
     delim: Delim,
@@ -29,8 +30,6 @@ pub(super) fn rows<T: FastNumber + Lanes>(
     out: &mut [T],
 ) -> Option<Parsed> {
     let marks = match delim {
-        // The kernels look at the byte before a field too, which must not be part of a number.
-        Delim::Byte(byte) if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => return None,
         Delim::Byte(byte) => match memchr::memchr(b'\n', text) {
             None => {
                 return Some(Parsed {

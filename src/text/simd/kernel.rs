@@ -222,7 +222,8 @@ fn short_parts<T, const FLOAT: bool>(fields: Fields<'_>, lengths: __m128i) -> Pa
     // An empty field is read as one byte, which is no digit.
     let lengths = _mm_max_epu16(lengths, _mm_set1_epi16(1));
     let begins = _mm_sllv_epi16(_mm_set1_epi16(1), _mm_sub_epi16(_mm_set1_epi16(16), lengths));
-    let begins = _mm_shuffle_epi8(begins, _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    let begins =
+        _mm_shuffle_epi8(begins, _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     let even = digits::<FLOAT, 16, 0>(fields.four(0), _mm_cvtsi128_si64(begins) as u64);
     let odd = digits::<FLOAT, 16, 0>(fields.four(1), _mm_extract_epi64::<1>(begins) as u64);
     let mut refused = 0;
@@ -301,7 +302,9 @@ fn digits<const FLOAT: bool, const LANE: usize, const TAIL: usize>(bytes: __m512
 #[inline(always)]
 fn in_register(mut number: u64) -> u64 {
     // SAFETY: this is no instruction at all.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags))
+    };
     number
 }
 
@@ -311,7 +314,9 @@ fn in_register(mut number: u64) -> u64 {
 #[target_feature(enable = "avx512f")]
 fn in_vector(mut numbers: __m512i) -> __m512i {
     // SAFETY: this is no instruction at all.
-    unsafe { std::arch::asm!("/* {0} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags))
+    };
     numbers
 }
 
@@ -344,8 +349,7 @@ fn long_parts<T, const FLOAT: bool, const TAIL: usize>(
     let c = digits::<FLOAT, 32, TAIL>(c, _mm256_extract_epi64::<2>(begins) as u64);
     let d = digits::<FLOAT, 32, TAIL>(d, _mm256_extract_epi64::<3>(begins) as u64);
     if a.wrong | b.wrong | c.wrong | d.wrong != 0 {
-        let wrong =
-            _mm256_set_epi64x(d.wrong as i64, c.wrong as i64, b.wrong as i64, a.wrong as i64);
+        let wrong = _mm256_set_epi64x(d.wrong as i64, c.wrong as i64, b.wrong as i64, a.wrong as i64);
         refused |= _mm256_test_epi32_mask(wrong, wrong);
     }
     let signs = _mm256_set1_epi64x(a.signs as i64);
@@ -546,4 +550,3 @@ fn load_positions(positions: &[u16; LANES]) -> __m128i {
     // SAFETY: the 16 bytes behind the reference may be read, and no alignment is asked for.
     unsafe { _mm_loadu_si128(positions.as_ptr().cast()) }
 }
-
