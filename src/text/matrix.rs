@@ -56,13 +56,20 @@ pub trait FastNumber: Number {
 /// Parses plain rows of `columns` fields from the start of `text` (which is the start of a line)
 /// into `out`, row after row, until something else comes. Lines end in LF or CR LF.
 ///
+/// No row is plain where the delimiter could be part of a number (a digit, letter, sign or point).
+///
 /// `out` should hold a whole number of rows; what is beyond the last whole one is never written.
 pub fn parse_rows<T: FastNumber>(text: &[u8], delim: Delim, columns: usize, out: &mut [T]) -> Parsed {
-    if columns == 0 || matches!(delim, Delim::Byte(b'\n' | b'\r')) {
-        return Parsed { rows: 0, consumed: 0, stop: Stop::Line };
+    if columns == 0 || matches!(delim, Delim::Byte(byte) if is_odd(byte)) {
+        return Parsed { rows: 0, consumed: 0, stop: if out.is_empty() { Stop::Full } else { stop(text) } };
     }
     let whole = out.len() - out.len() % columns;
     T::rows(text, delim, columns, &mut out[..whole])
+}
+
+/// Whether a byte, as a delimiter, could also be part of a number or of an end of line.
+fn is_odd(delim: u8) -> bool {
+    delim.is_ascii_alphanumeric() || b"+-.\r\n".contains(&delim)
 }
 
 /// The same result from simple code that runs anywhere: one number after the other.

@@ -13,8 +13,9 @@ mod plain;
 mod scan;
 
 pub use classify::{Class, classify};
-pub(crate) use lemire::{POWERS, lemire_f32, lemire_f64};
-pub(crate) use scan::scan;
+#[cfg(target_arch = "x86_64")]
+pub(super) use lemire::POWERS;
+pub(super) use scan::scan;
 
 use crate::dtype::{DType, Element};
 use half::{bf16, f16};

@@ -5,8 +5,9 @@
 //! bytes at a time, the second parses eight fields at a time without a branch on what they look like.
 //! What a kernel does not take is left to the complete parser, field by field.
 //!
-//! This is the one place outside the mapping where `unsafe` stands; what it does beyond calling these
-//! functions on processors that have the instructions is loads and stores through checked slices.
+//! Beside the mapping, this is the one place where `unsafe` stands: for calling these functions on a
+//! processor that has their instructions, for loads and stores (through references to arrays, except
+//! `kernel::Fields`), and for two empty `asm!` that only keep a value in a register of its kind.
 #![allow(unsafe_code)]
 
 mod index;
@@ -21,7 +22,8 @@ const CHUNK: usize = 16 << 10;
 /// The first chunk of a call, small because a line that is not plain may come soon.
 const FIRST: usize = 1 << 10;
 
-/// Parses rows as `parse_rows` does, or not at all on another processor or an odd delimiter.
+/// Parses rows as `parse_rows` does, or not at all on another processor.
+/// The delimiter must be no byte of a number, as the kernels look at the byte before a field too.
 pub(super) fn rows<T: FastNumber + Lanes>(
     text: &[u8],
     delim: Delim,
@@ -29,8 +31,6 @@ pub(super) fn rows<T: FastNumber + Lanes>(
     out: &mut [T],
 ) -> Option<Parsed> {
     let marks = match delim {
-        // The kernels look at the byte before a field too, which must not be part of a number.
-        Delim::Byte(byte) if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => return None,
         Delim::Byte(byte) => match memchr::memchr(b'\n', text) {
             None => {
                 return Some(Parsed {
@@ -86,7 +86,7 @@ fn plain_rows<T: FastNumber + Lanes>(text: &[u8], marks: Marks, columns: usize, 
             }
         }
         let row_end = columns - 1 - done % columns;
-        let lines = index.settle(chunk, columns, row_end, &mut fields);
+        let lines = index.settle(&text[at..], columns, row_end, &mut fields);
         let parsed = fields_of(text, at, &index, &mut out[done..done + fields], &mut shapes);
         let whole = ((done + parsed) / columns - rows).min(lines.rows);
         if whole > 0 {

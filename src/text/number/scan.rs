@@ -1,7 +1,7 @@
 //! Digits eight at a time: the fast way from bytes to an integer and a power of ten.
 
 use super::half_float::{Half, narrow};
-use super::{lemire_f32, lemire_f64};
+use super::lemire::{lemire_f32, lemire_f64};
 use half::{bf16, f16};
 use std::cmp::Ordering;
 

@@ -37,7 +37,7 @@ fn nearest_half(number: f64, value: impl Fn(u16) -> f64, infinity: u16) -> u16 {
     } else {
         (value(above - 1) + value(above)) / 2.0
     };
-    let up = number > half_way || number == half_way && above % 2 == 0;
+    let up = number > half_way || number == half_way && above.is_multiple_of(2);
     if up { above } else { above - 1 }
 }
 

@@ -98,18 +98,19 @@ impl Index {
             let mut starts = delims | line_feeds;
             let mut ends = delims | returns;
             let odd = (returns << 1 | after_return) ^ line_feeds;
-            after_return = returns >> 63;
             if odd & valid != 0 {
                 // A CR or LF alone: the index ends before it.
                 let place = (odd & valid).trailing_zeros();
                 let kept = ((1u64 << place) >> 1).saturating_sub(1);
                 (starts, ends, returns) = (starts & kept, ends & kept, returns & kept);
-                if place == 0 && after_return_was_end(fields, line_count) {
+                if place == 0 && after_return == 1 {
+                    // The last byte of the block before is the CR, which had ended a field there.
                     fields -= 1;
                     line_count -= 1;
                 }
                 complete = false;
             }
+            after_return = returns >> 63;
             put(&mut self.ends, fields, ends, at);
             put(&mut self.starts, begun, starts, at + 1);
             fields += ends.count_ones() as usize;
@@ -166,16 +167,16 @@ impl Index {
         self.complete = complete;
     }
 
-    /// Compares the ends of line with where the fields say they should be: one after each `columns`
+    /// Compares the ends of line of the chunk that `text` begins with with where the fields say they should be: one after each `columns`
     /// fields, the first after the field `next`. Where they aren't, `fields` is cut to the rows before.
-    pub(super) fn settle(&self, chunk: &[u8], columns: usize, next: usize, fields: &mut usize) -> Lines {
+    pub(super) fn settle(&self, text: &[u8], columns: usize, next: usize, fields: &mut usize) -> Lines {
         let mut rows = 0;
         let mut row_end = next;
-        while row_end < *fields && self.is_line_end(chunk, row_end, rows) {
+        while row_end < *fields && self.is_line_end(text, row_end, rows) {
             rows += 1;
             row_end += columns;
         }
-        let broken = row_end < *fields || self.lines_within(chunk, *fields) != rows;
+        let broken = row_end < *fields || self.lines_within(text, *fields) != rows;
         if !broken {
             return Lines { rows, broken };
         }
@@ -183,7 +184,7 @@ impl Index {
         rows = 0;
         row_end = next;
         for field in 0..*fields {
-            let ends_line = self.is_line_end(chunk, field, rows);
+            let ends_line = self.is_line_end(text, field, rows);
             if ends_line != (field == row_end) {
                 *fields = (row_end + 1).saturating_sub(columns);
                 break;
@@ -200,11 +201,12 @@ impl Index {
 
     /// Whether the end of line number `line` comes after the field.
     #[inline]
-    fn is_line_end(&self, chunk: &[u8], field: usize, line: usize) -> bool {
+    fn is_line_end(&self, text: &[u8], field: usize, line: usize) -> bool {
         let end = self.ends[field];
         match self.marks {
-            Marks::Byte(_) => chunk[usize::from(end)] == b'\n',
-            Marks::ByteCrLf(_) => chunk[usize::from(end)] == b'\r',
+            Marks::Byte(_) => text[usize::from(end)] == b'\n',
+            // The LF of the chunk's last CR may come after the chunk, or not at all.
+            Marks::ByteCrLf(_) => text[usize::from(end)..].starts_with(b"\r\n"),
             Marks::Blanks => {
                 line < self.line_count && self.lines[line] >= end && self.is_before(line, field + 1)
             }
@@ -217,12 +219,12 @@ impl Index {
     }
 
     /// Ends of line among or right after so many fields.
-    fn lines_within(&self, chunk: &[u8], fields: usize) -> usize {
+    fn lines_within(&self, text: &[u8], fields: usize) -> usize {
         match self.marks {
             Marks::Blanks => (0..self.line_count).take_while(|&line| self.is_before(line, fields)).count(),
             _ => {
-                let later = (fields..self.fields).filter(|&field| self.is_line_end(chunk, field, 0));
-                self.line_count - later.count()
+                let later = (fields..self.fields).filter(|&field| self.is_line_end(text, field, 0));
+                self.line_count.saturating_sub(later.count())
             }
         }
     }
@@ -235,11 +237,6 @@ impl Index {
             Marks::Blanks => usize::from(self.lines[line]) + 1,
         }
     }
-}
-
-/// A carriage return that ended the block before was taken for the end of a field.
-fn after_return_was_end(fields: usize, line_count: usize) -> bool {
-    fields > 0 && line_count > 0
 }
 
 /// Text in blocks of 64 bytes.

@@ -109,7 +109,7 @@ pub(super) fn group<T: Lanes>(
     shapes: &mut Shapes,
 ) -> u8 {
     // Each position on its own before all in one, so that they aren't taken out of the vector again.
-    let offsets = ends.map(usize::from);
+    let offsets = ends.map(|end| at + usize::from(end));
     let (first, last) = (load_positions(starts), load_positions(ends));
     let most = text.len().saturating_sub(at).min(u16::MAX.into()) as u16;
     let least = 32usize.saturating_sub(at) as u16;
@@ -118,8 +118,8 @@ pub(super) fn group<T: Lanes>(
     if outside != 0 || at > text.len() {
         return u8::MAX;
     }
-    // SAFETY: each field ends within the text, and has 32 bytes of it before its end.
-    let fields = unsafe { Fields::new(&text[at..], &offsets) };
+    // SAFETY: as none is outside, each field ends within the text and 32 bytes or more from its start.
+    let fields = unsafe { Fields::new(text, &offsets) };
     let lengths = _mm_sub_epi16(last, first);
     let float = matches!(T::KIND, Kind::Double | Kind::Single);
     let long = _mm_cmpgt_epu16_mask(lengths, _mm_set1_epi16(if float { 15 } else { 16 }));
@@ -167,7 +167,7 @@ pub(super) fn group<T: Lanes>(
 /// Tells the copies of a function apart, so that the compiler has one for each place.
 struct Mixed;
 
-/// Eight ends of fields, each with 32 readable bytes before it.
+/// Eight ends of fields in a text, each with 32 bytes of it before.
 #[derive(Clone, Copy)]
 struct Fields<'a> {
     text: &'a [u8],
@@ -176,8 +176,7 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// # Safety
-    /// For each end, the 32 bytes before `text[end]` are part of the slice's allocation and readable, as
-    /// if the slice had been cut off a longer one.
+    /// Each end is at most the length of the text, and at least 32.
     unsafe fn new(text: &'a [u8], ends: &'a [usize; LANES]) -> Self {
         Fields { text, ends }
     }
@@ -186,14 +185,14 @@ impl<'a> Fields<'a> {
     #[target_feature(enable = "avx512vl")]
     fn last_16(self, field: usize) -> __m128i {
         // SAFETY: as `new` was promised; no alignment is asked for.
-        unsafe { _mm_loadu_si128(self.text.as_ptr().offset(self.ends[field] as isize - 16).cast()) }
+        unsafe { _mm_loadu_si128(self.text.as_ptr().add(self.ends[field] - 16).cast()) }
     }
 
     #[inline]
     #[target_feature(enable = "avx512vl")]
     fn last_32(self, field: usize) -> __m256i {
         // SAFETY: as `new` was promised; no alignment is asked for.
-        unsafe { _mm256_loadu_si256(self.text.as_ptr().offset(self.ends[field] as isize - 32).cast()) }
+        unsafe { _mm256_loadu_si256(self.text.as_ptr().add(self.ends[field] - 32).cast()) }
     }
 
     /// Fields 2i and 2i + 1.
