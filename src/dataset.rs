@@ -1,13 +1,16 @@
 //! Reading a sealed dataset: by copy from the files, or as views of a map.
 
 use crate::checksum::Sidecar;
-use crate::dtype::Element;
+use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::{Folder, read_exact_at};
 use crate::layout::{ArrayLayout, HEADER_BYTES, ShardLayout};
-use crate::manifest::{ArrayEntry, Attributes, MANIFEST_MAX_BYTES, MANIFEST_NAME, Manifest};
+use crate::manifest::{
+    ArrayEntry, Attributes, MANIFEST_MAX_BYTES, MANIFEST_NAME, MANIFEST_PREFIX_BYTES, Manifest,
+};
 use crate::map::{Access, ArrayMap};
 use crate::npy::header::shard_header;
+use crate::staging::Staging;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Dimension, IxDyn};
 use rayon::prelude::*;
 use std::fs::File;
@@ -24,13 +27,20 @@ pub struct Dataset {
 
 impl Dataset {
     /// Opens the dataset in the folder `path`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none, `Incomplete` if it is still being written, `Unsupported` if a
+    /// newer arrshard has written it, `Corrupt` if its manifest breaks a rule of the format, `Io`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let folder = Folder::open(path)?;
-        let bytes = folder.read(MANIFEST_NAME, MANIFEST_MAX_BYTES).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Error::new(ErrorKind::Incomplete, "expected a dataset, found no manifest")
-                .hint(format!("{MANIFEST_NAME} is written last, when all data is there"))
-                .at(path),
+        let folder = Folder::open(path).map_err(|e| absent(path, e))?;
+        let allowed = MANIFEST_PREFIX_BYTES as u64..=MANIFEST_MAX_BYTES;
+        let bytes = folder.read(MANIFEST_NAME, allowed).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                let what = format!("expected a dataset, found no {MANIFEST_NAME} in it");
+                absent(path, Error::new(ErrorKind::NotFound, what).at(path))
+            }
             _ => e,
         })?;
         let manifest = Manifest::from_bytes(&bytes).map_err(|e| e.at(path.join(MANIFEST_NAME)))?;
@@ -106,8 +116,12 @@ impl Dataset {
             )
             .at(self.path()));
         }
-        owned(layout, rows.end - rows.start, |out| self.read_into(array, rows, out))
-            .map_err(|e| e.at(self.path()))
+        let start = rows.start * layout.by_row().row_bytes;
+        owned(layout, rows.end - rows.start, |out| {
+            self.read_into(array, rows, out)?;
+            self.check_bools(array, out, |at| start + at)
+        })
+        .map_err(|e| e.at(self.path()))
     }
 
     /// Copies the whole array `name` out of its files.
@@ -141,7 +155,10 @@ impl Dataset {
         };
         owned(layout, rows.len() as u64, |out| {
             let pieces = out.par_chunks_mut(row_bytes.max(1)).zip(rows.par_iter());
-            pieces.try_for_each(|(out, &row)| read(out, row))
+            pieces.try_for_each(|(out, &row)| read(out, row))?;
+            self.check_bools(array, out, |at| {
+                rows[at as usize / row_bytes] * row_bytes as u64 + at % row_bytes as u64
+            })
         })
         .map_err(|e| e.at(self.path()))
     }
@@ -166,7 +183,29 @@ impl Dataset {
         let len = usize::try_from(values.end - values.start)
             .map_err(|_| crate::layout::too_large(array.layout.shape()))?;
         let bytes = values.start * size..values.end * size;
-        crate::dtype::fill::<T>(len, |out| self.read_bytes(array, bytes, out)).map_err(|e| e.at(self.path()))
+        let start = bytes.start;
+        crate::dtype::fill::<T>(len, |out| {
+            self.read_bytes(array, bytes, out)?;
+            self.check_bools(array, out, |at| start + at)
+        })
+        .map_err(|e| e.at(self.path()))
+    }
+
+    /// Refuses bool bytes other than 0 and 1. Byte `i` of `bytes` is byte `position(i)` of the array.
+    fn check_bools(&self, array: &ArrayEntry, bytes: &[u8], position: impl Fn(u64) -> u64) -> Result<()> {
+        if array.layout.dtype() != DType::Bool {
+            return Ok(());
+        }
+        let Some(at) = bytes.par_iter().position_first(|&byte| byte > 1) else {
+            return Ok(());
+        };
+        let position = position(at as u64);
+        let by_row = array.layout.by_row();
+        let shard_bytes = by_row.rows_per_shard * by_row.row_bytes;
+        let file = shard_file(array, position / shard_bytes, "npy");
+        Err(Error::new(ErrorKind::Corrupt, format!("expected a bool of 0 or 1, found {}", bytes[at]))
+            .offset(HEADER_BYTES + position % shard_bytes)
+            .at(self.path().join(array.folder()?).join(file)))
     }
 
     /// Copies the bytes of rows `rows` into `out`, in parallel by pieces of one shard.
@@ -183,7 +222,8 @@ impl Dataset {
         for shard in array.layout.shards() {
             let first = shard.rows.start * row_bytes;
             let overlap = first.max(bytes.start)..(first + shard.data_bytes).min(bytes.end);
-            if overlap.is_empty() {
+            // A shard without data has nothing to read, but may be damaged.
+            if overlap.is_empty() && shard.data_bytes > 0 {
                 continue;
             }
             let piece;
@@ -197,6 +237,24 @@ impl Dataset {
         }
         Ok(())
     }
+}
+
+/// What is not there may be on its way: `error`, or that.
+fn absent(path: &Path, error: Error) -> Error {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_staging = |name: &[u8]| {
+        name.strip_prefix(b".")
+            .and_then(|name| name.strip_suffix(b".building"))
+            .is_some_and(|name| !name.is_empty())
+    };
+    let being_built = whole.file_name().is_some_and(|name| is_staging(name.as_encoded_bytes()))
+        || Staging::path_for(&whole).is_ok_and(|staging| staging.is_dir());
+    if error.kind() != ErrorKind::NotFound || !being_built {
+        return error;
+    }
+    Error::new(ErrorKind::Incomplete, "expected a sealed dataset, found one being written")
+        .hint("it appears when its writer has sealed it")
+        .at(path)
 }
 
 /// What one read call of a parallel copy takes.
@@ -252,7 +310,8 @@ impl ArrayFiles<'_> {
         let layout = &self.array.layout;
         let name = shard_file(self.array, index, "crc");
         let rows = layout.shard(index).map_or(0, |shard| shard.len());
-        let bytes = self.folder.read(&name, Sidecar::file_bytes(layout.by_row(), rows))?;
+        let len = Sidecar::file_bytes(layout.by_row(), rows);
+        let bytes = self.folder.read(&name, len..=len)?;
         let at = |e: Error| e.at(self.folder.path().join(&name));
         let sidecar = Sidecar::from_bytes(&bytes, layout.by_row(), rows).map_err(at)?;
         let expected = self.array.shards[index as usize].sidecar_crc32;
@@ -299,7 +358,9 @@ impl MappedDataset {
     pub fn view<T: Element, D: Dimension>(&self, name: &str) -> Result<ArrayView<'_, T, D>> {
         let array = self.dataset.typed::<T>(name)?;
         let at = |e: Error| e.at(self.dataset.path());
-        let view = view::<T>(self.bytes_of(array)?, array.layout.shape()).map_err(at)?;
+        let bytes = self.bytes_of(array)?;
+        let view = view::<T>(bytes, array.layout.shape())
+            .map_err(|e| self.dataset.check_bools(array, bytes, |at| at).err().unwrap_or(at(e)))?;
         let shape = view.shape().to_vec();
         view.into_dimensionality::<D>().map_err(|_| at(dimensions::<D>(name, &shape)))
     }
@@ -320,8 +381,12 @@ impl MappedDataset {
             .layout
             .shards()
             .map(|shard| {
-                view::<T>(shard_bytes(&shard), &array.layout.shard_shape(shard.len()))
-                    .map_err(|e| e.at(self.dataset.path()))
+                let bytes = shard_bytes(&shard);
+                let start = shard.rows.start * array.layout.by_row().row_bytes;
+                view::<T>(bytes, &array.layout.shard_shape(shard.len())).map_err(|e| {
+                    let located = self.dataset.check_bools(array, bytes, |at| start + at).err();
+                    located.unwrap_or(e.at(self.dataset.path()))
+                })
             })
             .collect()
     }
@@ -339,7 +404,9 @@ impl MappedDataset {
                 let start = row as usize * row_bytes;
                 out.copy_from_slice(&bytes[start..start + row_bytes]);
             });
-            Ok(())
+            self.dataset.check_bools(array, out, |at| {
+                rows[at as usize / row_bytes] * row_bytes as u64 + at % row_bytes as u64
+            })
         })
         .map_err(|e| e.at(self.dataset.path()))
     }
@@ -360,7 +427,10 @@ impl MappedDataset {
             self.view::<u64, ndarray::Ix1>(&offsets)?.to_slice().ok_or_else(|| slice("strides"))?,
             self.view::<u8, ndarray::Ix1>(&bytes)?.to_slice().ok_or_else(|| slice("strides"))?,
         )
-        .map_err(|e| e.at(self.dataset.path().join(offsets)))
+        .map_err(|e| match self.dataset.array(&offsets).and_then(ArrayEntry::folder) {
+            Ok(folder) => e.at(self.dataset.path().join(folder)),
+            Err(_) => e,
+        })
     }
 
     /// Tells the system how the array `name` is about to be read.
@@ -480,12 +550,14 @@ pub(crate) fn to_usize(shape: &[u64]) -> Result<Vec<usize>> {
     shape.iter().map(|&dim| usize::try_from(dim).map_err(|_| crate::layout::too_large(shape))).collect()
 }
 
-/// Row data as a view; bool bytes are checked here.
+/// Row data as a view.
 fn view<'a, T: Element>(bytes: &'a [u8], shape: &[u64]) -> Result<ArrayViewD<'a, T>> {
     let values: &[T] = match bytes {
         // Nothing is mapped for nothing, so there is no address that could be aligned.
         [] => &[],
-        _ => bytemuck::checked::try_cast_slice(bytes).map_err(|e| cast_error::<T>(bytes, e))?,
+        _ => bytemuck::checked::try_cast_slice(bytes).map_err(|e| {
+            Error::new(ErrorKind::Corrupt, format!("expected whole aligned {}, found {e}", T::DTYPE))
+        })?,
     };
     ArrayView::from_shape(IxDyn(&to_usize(shape)?), values).map_err(|e| {
         Error::new(
@@ -495,7 +567,7 @@ fn view<'a, T: Element>(bytes: &'a [u8], shape: &[u64]) -> Result<ArrayViewD<'a,
     })
 }
 
-/// An owned array of `rows` rows whose bytes are put in by `with`; bool bytes are checked here.
+/// An owned array of `rows` rows whose bytes are put in by `with`.
 fn owned<T: Element>(
     layout: &ArrayLayout,
     rows: u64,
@@ -510,16 +582,6 @@ fn owned<T: Element>(
     let values = crate::dtype::fill::<T>(shape.iter().product(), with)?;
     ArrayD::from_shape_vec(IxDyn(&shape), values)
         .map_err(|e| Error::new(ErrorKind::Corrupt, format!("expected shape {shape:?}, found {e}")))
-}
-
-fn cast_error<T: Element>(bytes: &[u8], error: bytemuck::checked::CheckedCastError) -> Error {
-    match bytes.iter().position(|&b| b > 1).filter(|_| T::DTYPE == crate::DType::Bool) {
-        Some(at) => Error::new(
-            ErrorKind::Corrupt,
-            format!("element {at}: expected a bool of 0 or 1, found {}", bytes[at]),
-        ),
-        None => Error::new(ErrorKind::Corrupt, format!("expected whole aligned {}, found {error}", T::DTYPE)),
-    }
 }
 
 fn check_rows(layout: &ArrayLayout, name: &str, rows: &[u64]) -> Result<()> {

@@ -6,6 +6,7 @@
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// An open folder.
@@ -77,6 +78,10 @@ impl Folder {
             match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
                 Ok(handle) => File::from(handle),
                 Err(rustix::io::Errno::LOOP) => return Err(unexpected(&path, "a regular file", "a symlink")),
+                // What a socket, or a device without a driver, says.
+                Err(rustix::io::Errno::NXIO | rustix::io::Errno::NODEV | rustix::io::Errno::NOTDIR) => {
+                    return Err(unexpected(&path, "a regular file", "something else"));
+                }
                 Err(e) => return Err(Error::io(&path, "open", e.into())),
             }
         };
@@ -111,21 +116,23 @@ impl Folder {
             .at(self.path.join(name)))
     }
 
-    /// Reads the file `name` whole if it has at most `max` bytes.
-    pub(crate) fn read(&self, name: &str, max: u64) -> Result<Vec<u8>> {
+    /// Reads the file `name` whole if its length is one of `allowed`.
+    pub(crate) fn read(&self, name: &str, allowed: RangeInclusive<u64>) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (file, len) = self.open_file(name)?;
-        if len > max {
-            return Err(
-                Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found {len}")).at(path)
-            );
+        let wrong = |found: u64| {
+            let (least, most) = (allowed.start(), allowed.end());
+            let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            Error::new(ErrorKind::Corrupt, format!("expected {expected} bytes, found {found}")).at(&path)
+        };
+        if !allowed.contains(&len) {
+            return Err(wrong(len));
         }
         let mut bytes = Vec::with_capacity(len as usize);
-        file.take(max + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", e))?;
-        if bytes.len() as u64 > max {
-            return Err(
-                Error::new(ErrorKind::Corrupt, format!("expected at most {max} bytes, found more")).at(path)
-            );
+        // A file that grows meanwhile must not fill the memory.
+        file.take(allowed.end() + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", e))?;
+        if !allowed.contains(&(bytes.len() as u64)) {
+            return Err(wrong(bytes.len() as u64));
         }
         Ok(bytes)
     }

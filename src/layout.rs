@@ -14,6 +14,8 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const BLOCK_BYTES: u64 = 1 << 20;
 /// Shards are at most about this long unless the user says otherwise.
 pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
+/// The longest data of a shard, so that its file's length is an i64 too.
+const MAX_SHARD_BYTES: u64 = i64::MAX as u64 - HEADER_BYTES;
 /// NumPy's own limit.
 pub const MAX_DIMENSIONS: usize = 64;
 
@@ -81,10 +83,10 @@ impl RowLayout {
         let page = page_rows(row_bytes);
         // A shard shorter than a block need only be whole pages: it is then one block.
         let unit = if shard_bytes < block * row_bytes { page } else { page.max(block) };
-        let unit_bytes = unit.checked_mul(row_bytes).ok_or_else(|| too_large(&[unit, row_bytes]))?;
-        let units = shard_bytes.checked_div(unit_bytes).unwrap_or(1).max(1);
-        let rows_per_shard = units.checked_mul(unit).ok_or_else(|| too_large(&[units, unit]))?;
-        Ok(Self::with_rows_per_shard(row_bytes, rows_per_shard))
+        let unit_bytes = unit.checked_mul(row_bytes).filter(|&bytes| bytes <= MAX_SHARD_BYTES);
+        let unit_bytes = unit_bytes.ok_or_else(|| too_large(&[unit, row_bytes]))?;
+        let units = shard_bytes.min(MAX_SHARD_BYTES).checked_div(unit_bytes).unwrap_or(1).max(1);
+        Ok(Self::with_rows_per_shard(row_bytes, units * unit))
     }
 
     fn with_rows_per_shard(row_bytes: u64, rows_per_shard: u64) -> Self {
@@ -146,7 +148,7 @@ pub(crate) fn too_large(factors: &[u64]) -> Error {
     let text: Vec<_> = factors.iter().map(u64::to_string).collect();
     Error::new(
         ErrorKind::Unsupported,
-        format!("expected an array of at most {} bytes, found {} of them", i64::MAX, text.join(" x ")),
+        format!("expected a shape of at most {} bytes, found {}", i64::MAX, text.join(" x ")),
     )
 }
 
@@ -178,25 +180,24 @@ impl ArrayLayout {
     /// The layout that a manifest describes, if it keeps the rules.
     pub fn with_rows_per_shard(dtype: DType, shape: &[u64], rows_per_shard: u64) -> Result<Self> {
         let (rows, row_bytes) = Self::rows_of(dtype, shape)?;
-        let (block, _) = blocks(row_bytes);
-        let page = page_rows(row_bytes);
-        let unit = if rows_per_shard < block { page } else { page.max(block) };
-        let bytes = rows_per_shard.checked_mul(row_bytes).filter(|&b| b <= i64::MAX as u64);
-        let whole = row_bytes == 0 || rows_per_shard.is_multiple_of(unit);
-        if rows_per_shard == 0 || !whole || bytes.is_none() {
-            return Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("expected rows_per_shard to be a multiple of {unit}, found {rows_per_shard}"),
-            ));
-        }
-        if row_bytes == 0 && rows_per_shard != rows.max(1) {
-            return Err(Error::new(
-                ErrorKind::Corrupt,
-                format!(
-                    "expected rows_per_shard {} for rows without bytes, found {rows_per_shard}",
-                    rows.max(1)
-                ),
-            ));
+        let wrong = |rule: String| {
+            let what = format!("expected rows_per_shard {rule}, found {rows_per_shard}");
+            Error::new(ErrorKind::Corrupt, what)
+        };
+        if row_bytes == 0 {
+            if rows_per_shard != rows.max(1) {
+                return Err(wrong(format!("{} for rows without bytes", rows.max(1))));
+            }
+        } else {
+            let (block, _) = blocks(row_bytes);
+            let page = page_rows(row_bytes);
+            let unit = if rows_per_shard < block { page } else { page.max(block) };
+            if rows_per_shard == 0 || !rows_per_shard.is_multiple_of(unit) {
+                return Err(wrong(format!("to be a multiple of {unit}")));
+            }
+            if rows_per_shard.checked_mul(row_bytes).is_none_or(|bytes| bytes > MAX_SHARD_BYTES) {
+                return Err(wrong(format!("of at most {MAX_SHARD_BYTES} bytes")));
+            }
         }
         let by_row = RowLayout::with_rows_per_shard(row_bytes, rows_per_shard);
         Ok(Self { dtype, shape: shape.to_vec(), rows, by_row })
@@ -307,6 +308,12 @@ mod tests {
         assert!(err.to_string().contains("4294967296"), "{err}");
         assert!(ArrayLayout::new(DType::Float64, &[0, u64::MAX], 1 << 30).is_err());
         assert_eq!(ArrayLayout::new(DType::Float64, &[1 << 59, 0], 1 << 30).unwrap().shard_count(), 1);
+        let longest = RowLayout::new(8, u64::MAX).unwrap();
+        assert!(longest.rows_per_shard * 8 + HEADER_BYTES <= i64::MAX as u64);
+        assert!(RowLayout::new((1 << 52) + 1, 1).is_err(), "4096 rows of it");
+        let kept = |rows| ArrayLayout::with_rows_per_shard(DType::UInt64, &[3], rows).is_ok();
+        assert!(kept(512) && kept(131_072) && kept(longest.rows_per_shard));
+        assert!(!kept(0) && !kept(513) && !kept(131_072 + 512) && !kept(longest.rows_per_shard + 131_072));
     }
 
     proptest! {

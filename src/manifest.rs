@@ -6,12 +6,12 @@
 use crate::checksum::crc32;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
-use crate::json;
+use crate::json::{self, Members, within};
 use crate::layout::ArrayLayout;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// File name of the manifest.
@@ -88,8 +88,7 @@ pub fn shard_stem(index: u64, generation: u64) -> String {
 }
 
 /// The members as they stand in the file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct ManifestJson {
     arrays: Vec<ArrayJson>,
     attributes: Attributes,
@@ -101,8 +100,7 @@ struct ManifestJson {
     version: VersionJson,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct ArrayJson {
     attributes: Attributes,
     dtype: String,
@@ -112,8 +110,7 @@ struct ArrayJson {
     shards: Vec<ShardJson>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct ShardJson {
     bytes: u64,
     crc32: String,
@@ -122,11 +119,42 @@ struct ShardJson {
     sidecar_crc32: String,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct VersionJson {
     major: u64,
     minor: u64,
+}
+
+impl ArrayJson {
+    /// With `later`, members that a later version may have added are passed over.
+    fn read(value: Value, later: bool) -> Result<Self> {
+        let mut members = Members::of(value)?;
+        let array = Self {
+            attributes: members.object("attributes")?,
+            dtype: members.text("dtype")?,
+            name: members.text("name")?,
+            rows_per_shard: members.integer("rows_per_shard")?,
+            shape: members.list("shape", |value| json::integer(&value))?,
+            shards: members.list("shards", |value| ShardJson::read(value, later))?,
+        };
+        members.end(later)?;
+        Ok(array)
+    }
+}
+
+impl ShardJson {
+    fn read(value: Value, later: bool) -> Result<Self> {
+        let mut members = Members::of(value)?;
+        let shard = Self {
+            bytes: members.integer("bytes")?,
+            crc32: members.text("crc32")?,
+            generation: members.integer("generation")?,
+            rows: members.integer("rows")?,
+            sidecar_crc32: members.text("sidecar_crc32")?,
+        };
+        members.end(later)?;
+        Ok(shard)
+    }
 }
 
 fn corrupt(what: impl Into<String>) -> Error {
@@ -232,17 +260,17 @@ impl ArrayEntry {
                     found.generation
                 )));
             }
-            let crc = |text: &str| {
+            let crc = |member: &str, text: &str| {
                 crc_hex(text).ok_or_else(|| {
                     place(format!(
-                        "expected a CRC-32 as 8 lower-case hex digits, found {}",
+                        "{member}: expected 8 lower-case hex digits, found {}",
                         quoted(text.as_bytes())
                     ))
                 })
             };
             shards.push(ShardEntry {
-                crc32: crc(&found.crc32)?,
-                sidecar_crc32: crc(&found.sidecar_crc32)?,
+                crc32: crc("crc32", &found.crc32)?,
+                sidecar_crc32: crc("sidecar_crc32", &found.sidecar_crc32)?,
                 generation: found.generation,
             });
         }
@@ -284,6 +312,7 @@ impl Manifest {
     /// The file's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.check_names()?;
+        self.check_strings()?;
         let json = ManifestJson {
             arrays: self.arrays.iter().map(ArrayEntry::to_json).collect(),
             attributes: self.attributes.clone(),
@@ -294,8 +323,8 @@ impl Manifest {
             strings: self.strings.clone(),
             version: VersionJson { major: VERSION_MAJOR, minor: VERSION_MINOR },
         };
-        // Through Value, whose maps are sorted, so that the members' order is the format's and not this file's.
-        let value = serde_json::to_value(&json).map_err(|e| corrupt(e.to_string()))?;
+        // Through Value, so that the members' order is the format's and not this file's.
+        let value = json::sorted(serde_json::to_value(&json).map_err(|e| corrupt(e.to_string()))?);
         let text = serde_json::to_string_pretty(&value).map_err(|e| corrupt(e.to_string()))?;
         let covered = text.strip_prefix("{\n").unwrap_or(&text);
         let mut crc = crc32fast::Hasher::new();
@@ -354,51 +383,51 @@ impl Manifest {
             .map_err(|e| corrupt("expected UTF-8, found other bytes").offset(e.valid_up_to() as u64))?;
         let json_error =
             |e: serde_json::Error| corrupt(format!("expected a manifest, found {}", json_fault(&e)));
-        let mut value = json::parse(text, MANIFEST_MAX_DEPTH).map_err(json_error)?;
-        check_version(&value)?;
-        if let Some(members) = value.as_object_mut() {
-            members.remove("_crc32");
-        }
-        let json: ManifestJson = serde_json::from_value(value).map_err(json_error)?;
-        if json.generation == 0 {
+        let value = json::parse(text, MANIFEST_MAX_DEPTH).map_err(json_error)?;
+        let mut members = Members::of(value)?;
+        let later = check_version(&mut members)?;
+        let arrays = members.list("arrays", |value| ArrayJson::read(value, later))?;
+        let attributes = members.object("attributes")?;
+        let generation = members.integer("generation")?;
+        let expected_id = members.text("id")?;
+        let strings = members.list("strings", json::text)?;
+        members.text("_crc32")?;
+        members.end(later)?;
+        if generation == 0 {
             return Err(corrupt("expected a generation of 1 or more, found 0"));
         }
-        let generation = json.generation;
-        let arrays = json
-            .arrays
+        let invalid = |e: Error| corrupt(e.to_string());
+        check_names(arrays.iter().map(|array| &array.name)).map_err(invalid)?;
+        let arrays = arrays
             .into_iter()
             .map(|array| {
-                let name = array.name.clone();
-                ArrayEntry::from_json(array, generation)
-                    .map_err(|e| Error::new(e.kind(), format!("array {}: {e}", quoted(name.as_bytes()))))
+                let place = format!("array {}", quoted(array.name.as_bytes()));
+                ArrayEntry::from_json(array, generation).map_err(|e| within(&place, &e))
             })
             .collect::<Result<Vec<_>>>()?;
-        let manifest = Self { arrays, attributes: json.attributes, generation, strings: json.strings };
-        manifest.check_names().map_err(|e| corrupt(e.to_string()))?;
+        let manifest = Self { arrays, attributes, generation, strings };
+        manifest.check_names().map_err(invalid)?;
+        manifest.check_strings().map_err(invalid)?;
         let id = manifest.id()?;
-        if id != json.id {
-            return Err(corrupt(format!("expected id {id}, found {}", quoted(json.id.as_bytes()))));
+        if id != expected_id {
+            return Err(corrupt(format!("expected id {id}, found {}", quoted(expected_id.as_bytes()))));
         }
         Ok(manifest)
     }
 
-    /// Array names are valid and distinct, and each string array has its two halves.
     fn check_names(&self) -> Result<()> {
+        check_names(self.arrays.iter().map(|array| &array.name).chain(&self.strings))
+    }
+
+    /// Each string array has its two halves.
+    fn check_strings(&self) -> Result<()> {
         let invalid = |what: String| Error::new(ErrorKind::InvalidArgument, what);
-        let mut seen = HashSet::new();
-        for name in self.arrays.iter().map(|array| &array.name).chain(&self.strings) {
-            folder_name(name)?;
-            if !seen.insert(name) {
-                return Err(invalid(format!(
-                    "expected distinct array names, found {} twice",
-                    quoted(name.as_bytes())
-                )));
-            }
-        }
+        let arrays: HashMap<&str, &ArrayLayout> =
+            self.arrays.iter().map(|array| (array.name.as_str(), &array.layout)).collect();
         for name in &self.strings {
             for (half, dtype) in [("offsets", DType::UInt64), ("bytes", DType::UInt8)] {
                 let half = format!("{name}.{half}");
-                let layout = self.array(&half).map(|array| &array.layout).ok_or_else(|| {
+                let layout = arrays.get(half.as_str()).ok_or_else(|| {
                     invalid(format!(
                         "string array {}: expected array {}, found none",
                         quoted(name.as_bytes()),
@@ -408,7 +437,7 @@ impl Manifest {
                 let least = u64::from(dtype == DType::UInt64);
                 if layout.dtype() != dtype || layout.shape().len() != 1 || layout.rows() < least {
                     return Err(invalid(format!(
-                        "array {}: expected one dimension of {dtype}, found {} of shape {:?}",
+                        "array {}: expected {dtype} of one dimension with at least {least} rows, found {} of shape {:?}",
                         quoted(half.as_bytes()),
                         layout.dtype(),
                         layout.shape()
@@ -418,6 +447,21 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// Names are valid and distinct.
+fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        folder_name(name)?;
+        if !seen.insert(name) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected distinct array names, found {} twice", quoted(name.as_bytes())),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The checksum that stands in the first 26 bytes.
@@ -436,30 +480,29 @@ fn checksum_of(bytes: &[u8]) -> Result<u32> {
     })
 }
 
-/// Format, version and required features come before the members they give a meaning to.
-fn check_version(value: &Value) -> Result<()> {
+/// Format, version and required features come before the members they give a meaning to. Tells
+/// whether a later minor version has written the manifest, so that it may have other members.
+fn check_version(members: &mut Members) -> Result<bool> {
     let unsupported =
         |what: String| Error::new(ErrorKind::Unsupported, what).hint("a newer arrshard may read it");
-    if value["format"] != FORMAT {
-        return Err(corrupt(format!(
-            "expected format \"{FORMAT}\", found {}",
-            quoted(value["format"].to_string().as_bytes())
-        )));
+    let format = members.text("format")?;
+    if format != FORMAT {
+        return Err(corrupt(format!("expected format \"{FORMAT}\", found {}", quoted(format.as_bytes()))));
     }
-    let version = &value["version"];
-    if version["major"] != VERSION_MAJOR {
+    let mut version = Members::of(Value::Object(members.object("version")?))?;
+    let (major, minor) = (version.integer("major")?, version.integer("minor")?);
+    if major != VERSION_MAJOR {
+        return Err(unsupported(format!("expected format version {VERSION_MAJOR}, found {major}")));
+    }
+    if let Some(feature) = members.list("must_understand", json::text)?.first() {
         return Err(unsupported(format!(
-            "expected format version {VERSION_MAJOR}, found {}",
-            quoted(version["major"].to_string().as_bytes())
+            "must_understand: expected no features, found {}",
+            quoted(feature.as_bytes())
         )));
     }
-    match value["must_understand"].as_array() {
-        Some(features) if features.is_empty() => Ok(()),
-        _ => Err(unsupported(format!(
-            "expected no required features, found {}",
-            quoted(value["must_understand"].to_string().as_bytes())
-        ))),
-    }
+    let later = minor > VERSION_MINOR;
+    version.end(later).map_err(|e| within("version", &e))?;
+    Ok(later)
 }
 
 /// serde_json's message may quote foreign text.

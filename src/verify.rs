@@ -22,6 +22,8 @@ pub struct Damage {
     pub shard: u64,
     /// The rows of the array that can't be trusted.
     pub rows: Range<u64>,
+    /// `Corrupt`, `NotFound` for a file that is gone, `Io` for what can't be read.
+    pub kind: ErrorKind,
     /// What was expected and what was found, with its place.
     pub reason: String,
 }
@@ -88,10 +90,11 @@ impl Dataset {
         let mut fault = |row: u64, reason: String| {
             let reason = format!("array {}: {reason}", quoted(offsets.as_bytes()));
             let shard = row / entry.layout.by_row().rows_per_shard;
-            report.damage.push(Damage { array: offsets.clone(), shard, rows: row..row + 1, reason });
+            let kind = ErrorKind::Corrupt;
+            report.damage.push(Damage { array: offsets.clone(), shard, rows: row..row + 1, kind, reason });
         };
         const RUN: u64 = 1 << 18;
-        let mut previous = 0;
+        let (mut previous, mut before) = (0, None);
         for start in (0..count).step_by(RUN as usize) {
             let run = self.read_rows::<u64>(&offsets, start..count.min(start + RUN))?;
             for (row, &offset) in (start..).zip(run.iter()) {
@@ -103,19 +106,53 @@ impl Dataset {
                     );
                     return Ok(());
                 }
-                if row > 0 {
-                    // A string may be longer than memory: its bytes are checked in runs too.
-                    if let Some(at) = self.first_not_utf8(&bytes, previous..offset)? {
-                        fault(
-                            row - 1,
-                            format!("string {}: expected UTF-8, found another byte at {at}", row - 1),
-                        );
-                    }
-                }
                 previous = offset;
+            }
+            // The string that ends with the run's first offset begins with the last one's last.
+            let starts: Vec<u64> = before.into_iter().chain(run).collect();
+            before = Some(previous);
+            if self.are_utf8(&bytes, &starts)? {
+                continue;
+            }
+            for (string, ends) in (start.saturating_sub(1)..).zip(starts.windows(2)) {
+                if let Some(at) = self.first_not_utf8(&bytes, ends[0]..ends[1])? {
+                    fault(string, format!("string {string}: expected UTF-8, found another byte at {at}"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether each string between neighbours of `offsets`, which are in order, is UTF-8: all
+    /// together are, and none starts within a character.
+    fn are_utf8(&self, bytes: &str, offsets: &[u64]) -> Result<bool> {
+        const RUN: u64 = 1 << 20;
+        let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+            return Ok(true);
+        };
+        let mut starts = offsets.iter().peekable();
+        let mut at = first;
+        while at < last {
+            let end = last.min(at + RUN);
+            let run = self.read_rows::<u8>(bytes, at..end)?;
+            let run = run.as_slice().unwrap_or_default();
+            let text = match std::str::from_utf8(run) {
+                Ok(text) => text,
+                // Only the cut of this run through a character may be forgiven.
+                Err(e) if e.error_len().is_none() && end < last => {
+                    std::str::from_utf8(&run[..e.valid_up_to()]).unwrap_or_default()
+                }
+                Err(_) => return Ok(false),
+            };
+            let next = at + text.len() as u64;
+            while let Some(start) = starts.next_if(|&&start| start < next) {
+                if !text.is_char_boundary((start - at) as usize) {
+                    return Ok(false);
+                }
+            }
+            at = next;
+        }
+        Ok(true)
     }
 
     fn first_not_utf8(&self, bytes: &str, range: Range<u64>) -> Result<Option<u64>> {
@@ -137,7 +174,7 @@ impl Dataset {
 }
 
 fn damage(array: &ArrayEntry, shard: u64, rows: Range<u64>, reason: &Error) -> Damage {
-    Damage { array: array.name.clone(), shard, rows, reason: reason.to_string() }
+    Damage { array: array.name.clone(), shard, rows, kind: reason.kind(), reason: reason.to_string() }
 }
 
 fn verify_shard(
@@ -163,7 +200,7 @@ fn verify_shard(
         return Ok(whole(Error::new(ErrorKind::Corrupt, text).at(files.path(shard.index, "crc"))));
     }
     let path = files.path(shard.index, "npy");
-    let blocks: Result<Vec<Option<(u64, String)>>> = sidecar
+    let blocks: Result<Vec<Option<(u64, Error)>>> = sidecar
         .blocks
         .par_iter()
         .enumerate()
@@ -173,7 +210,7 @@ fn verify_shard(
             let reason = match check_block(&file, &path, buffer, bytes.start, expected, array.layout.dtype())
             {
                 Ok(()) => None,
-                Err(e) => Some((block as u64, e.to_string())),
+                Err(e) => Some((block as u64, e)),
             };
             progress.advance(buffer.len() as u64)?;
             Ok(reason)
@@ -186,7 +223,7 @@ fn verify_shard(
         match damages.last_mut() {
             // Blocks of one long row, or neighbours with the same kind of fault, are one range.
             Some(last) if last.rows.end >= rows.start => last.rows.end = rows.end,
-            _ => damages.push(Damage { array: array.name.clone(), shard: shard.index, rows, reason }),
+            _ => damages.push(damage(array, shard.index, rows, &reason)),
         }
     }
     Ok(damages)

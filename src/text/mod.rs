@@ -9,6 +9,7 @@
 pub mod count;
 pub mod detect;
 pub mod dialect;
+pub mod foreign;
 pub mod matrix;
 pub mod number;
 pub mod plain;
@@ -16,10 +17,11 @@ pub mod record;
 
 mod append;
 mod direct;
-mod foreign;
+
 mod header;
 mod import;
 mod index;
+mod marks;
 mod rows;
 mod schema;
 mod simd;
