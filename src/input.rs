@@ -198,11 +198,7 @@ impl SourceStream {
         if have < max {
             let mut more = Vec::new();
             let limit = (max - have) as u64;
-            self.reader
-                .by_ref()
-                .take(limit)
-                .read_to_end(&mut more)
-                .map_err(|e| read_error(e, &self.path))?;
+            self.reader.by_ref().take(limit).read_to_end(&mut more).map_err(|e| read_error(e, &self.path))?;
             self.ahead.append(&mut more);
         }
         Ok(self.ahead[self.taken..].iter().take(max).copied().collect())

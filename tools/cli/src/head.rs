@@ -17,6 +17,7 @@ Examples:
   arrshard head emb.arrshard
   arrshard head emb.arrshard -n 3 --array data")]
 pub(crate) struct Args {
+    /// Folder of a dataset
     dataset: PathBuf,
     /// How many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]

@@ -16,6 +16,7 @@ Examples:
   arrshard info emb.arrshard
   arrshard info emb.arrshard --json | jq '.arrays[].shape'")]
 pub(crate) struct Args {
+    /// Folder of a dataset
     dataset: PathBuf,
     /// As JSON, for programs
     #[arg(long)]

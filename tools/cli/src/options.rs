@@ -17,7 +17,7 @@ pub(crate) fn parse<T: Parser>() -> Outcome<T> {
 #[derive(Args)]
 pub(crate) struct Work {
     /// Threads to work with [default: all cores]
-    #[arg(short, long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(short, long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// No progress bar, no notes: only results and errors
     #[arg(short, long, global = true)]

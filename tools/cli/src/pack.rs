@@ -123,12 +123,12 @@ fn summary(dataset: &Dataset, took: Duration) -> Result<String> {
     let what = match &entries[..] {
         [one] => {
             let name = escape(one.name.as_bytes(), 40);
-            format!("{} rows, {name} {} {}", one.rows(), one.dtype_name(), one.shape_text())
+            format!("{}, {name} {} {}", counted(one.rows()), one.dtype_name(), one.shape_text())
         }
         many => {
             let rows = many.first().map_or(0, |entry| entry.rows());
             let same = many.iter().all(|entry| entry.rows() == rows);
-            let rows = if same { format!("{rows} rows, ") } else { String::new() };
+            let rows = if same { format!("{}, ", counted(rows)) } else { String::new() };
             format!("{rows}{} arrays", many.len())
         }
     };
@@ -141,4 +141,8 @@ fn summary(dataset: &Dataset, took: Duration) -> Result<String> {
         format!(", {}/s", HumanBytes((bytes as f64 / seconds) as u64))
     };
     Ok(format!("{}: {what}, {} in {seconds:.2} s{rate}", escape_path(dataset.path()), HumanBytes(bytes)))
+}
+
+fn counted(rows: u64) -> String {
+    format!("{rows} row{}", if rows == 1 { "" } else { "s" })
 }

@@ -19,6 +19,7 @@ Examples:
   arrshard unpack emb.arrshard -o - --to tsv --rows :100 --fmt %.6g
   arrshard unpack table.arrshard -o table.csv --header")]
 pub(crate) struct Args {
+    /// Folder of a dataset
     dataset: PathBuf,
     #[command(flatten)]
     place: Place,
@@ -28,13 +29,13 @@ pub(crate) struct Args {
     /// Only this array
     #[arg(long, value_name = "NAME")]
     array: Option<String>,
-    /// Only rows A to B, counted from 0, without B; either may be left out
+    /// Only rows from A on, counted from 0, and below B; either may be left out
     #[arg(long, value_name = "A:B", value_parser = rows)]
     rows: Option<Rows>,
-    /// printf format, as np.savetxt takes it [default: the shortest digits that read back]
+    /// printf format, as for np.savetxt [default: the fewest digits that read back]
     #[arg(long, value_name = "FMT", allow_hyphen_values = true)]
     fmt: Option<String>,
-    /// What separates fields of text: characters, tab, comma, semicolon, pipe or space
+    /// Characters between fields, or tab, comma, semicolon, pipe or space
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     delimiter: Option<String>,
     /// Names of the columns in the first line of text

@@ -17,6 +17,7 @@ Examples:
   arrshard verify emb.arrshard
   arrshard verify emb.arrshard --json | jq '.damage[].rows'")]
 pub(crate) struct Args {
+    /// Folder of a dataset
     dataset: PathBuf,
     /// As JSON, for programs
     #[arg(long)]
