@@ -2,6 +2,7 @@
 
 pub mod dtype;
 pub mod error;
+pub mod text;
 
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorKind, Result};

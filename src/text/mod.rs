@@ -1,0 +1,3 @@
+//! Numbers and tables as text.
+
+pub mod format;
