@@ -7,7 +7,7 @@ use super::shortest::put_special;
 use super::sink::Sink;
 use super::value::Value;
 use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, escape};
 
 /// A conversion chosen for a dtype. All but `General` write straight into the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,43 +118,40 @@ fn put_part<T: Value>(v: T, signed: bool, w: &mut Window) -> usize {
     end
 }
 
-fn put_general<T: Value>(spec: &Spec, v: T, sink: &mut Sink<'_>, body: &mut Vec<u8>) -> Result<()> {
-    body.clear();
+fn put_general<T: Value>(spec: &Spec, v: T, sink: &mut Sink<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+    let mut w = [0; WINDOW];
+    scratch.clear();
     let mut prefix: &[u8] = b"";
-    let negative = match spec.conversion {
+    let mut zeros = 0;
+    let (negative, end) = match spec.conversion {
         Conversion::Text => {
-            let mut w = [0; WINDOW];
             let end = v.string(&mut w);
             put_text(spec, &w[..end], sink);
             return Ok(());
         }
         Conversion::Decimal | Conversion::Octal | Conversion::Hex => {
-            let negative = match v.integer() {
-                Some((negative, size)) => {
-                    integer_body(spec.conversion, size, body);
-                    negative
-                }
-                None => cut_body(v.double(), body)?,
+            let (negative, end) = match v.integer() {
+                Some((negative, size)) => (negative, integer_body(spec.conversion, size, &mut w)),
+                None => cut_body(v.double(), &mut w, scratch)?,
             };
             prefix = match (spec.alternate, spec.conversion) {
                 (true, Conversion::Hex) => b"0x",
                 (true, Conversion::Octal) => b"0o",
                 _ => b"",
             };
-            let missing = spec.precision.unwrap_or(0).saturating_sub(body.len());
-            body.splice(0..0, std::iter::repeat_n(b'0', missing));
-            negative
+            zeros = spec.precision.unwrap_or(0).saturating_sub(if end > 0 { end } else { scratch.len() });
+            (negative, end)
         }
         Conversion::Exponent | Conversion::Fixed | Conversion::General => {
             let v = v.double();
             if v.is_finite() {
-                float_body(spec, v, body);
+                (v.is_sign_negative(), float_body(spec, v, &mut w, scratch))
             } else {
-                body.extend_from_slice(if v.is_nan() { b"nan" } else { b"inf" });
+                (v == f64::NEG_INFINITY, put_special(v.abs(), &mut w))
             }
-            v.is_sign_negative() && !v.is_nan()
         }
     };
+    let body = if end > 0 { &mut w[..end] } else { &mut scratch[..] };
     if spec.upper {
         body.make_ascii_uppercase();
         prefix = if prefix == b"0x" { b"0X" } else { prefix };
@@ -168,16 +165,15 @@ fn put_general<T: Value>(spec: &Spec, v: T, sink: &mut Sink<'_>, body: &mut Vec<
     } else {
         b""
     };
-    let missing = spec.width.saturating_sub(sign.len() + prefix.len() + body.len());
-    let zeros = spec.zero && !spec.left;
-    if !spec.left && !zeros {
+    let missing = spec.width.saturating_sub(sign.len() + prefix.len() + zeros + body.len());
+    if !spec.left && !spec.zero {
         sink.fill(b' ', missing);
+    } else if !spec.left {
+        zeros += missing;
     }
     sink.put(sign);
     sink.put(prefix);
-    if zeros {
-        sink.fill(b'0', missing);
-    }
+    sink.fill(b'0', zeros);
     sink.put(body);
     if spec.left {
         sink.fill(b' ', missing);
@@ -212,36 +208,30 @@ fn starts_character(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
 
-fn integer_body(conversion: Conversion, size: u64, body: &mut Vec<u8>) {
-    let mut w = [0; WINDOW];
-    if conversion == Conversion::Decimal {
-        let end = digits::put(size, &mut w, 0);
-        body.extend_from_slice(&w[..end]);
-        return;
-    }
-    let (bits, mut rest, mut at) = (if conversion == Conversion::Hex { 4 } else { 3 }, size, WINDOW);
-    loop {
-        at -= 1;
+/// Writes the digits of `size` and gives the end.
+fn integer_body(conversion: Conversion, size: u64, w: &mut Window) -> usize {
+    let bits = match conversion {
+        Conversion::Hex => 4,
+        Conversion::Octal => 3,
+        _ => return digits::put(size, w, 0),
+    };
+    let end = (u64::BITS - size.leading_zeros()).div_ceil(bits).max(1) as usize;
+    let mut rest = size;
+    for place in w[..end].iter_mut().rev() {
         let digit = (rest & ((1 << bits) - 1)) as u8;
-        w[at] = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+        *place = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
         rest >>= bits;
-        if rest == 0 {
-            break;
-        }
     }
-    body.extend_from_slice(&w[at..]);
+    end
 }
 
-/// The digits of `v` cut towards zero, and whether a minus goes before them.
-fn cut_body(v: f64, body: &mut Vec<u8>) -> Result<bool> {
+/// Writes the digits of `v` cut towards zero and gives whether a minus goes before them, and the end: 0 if
+/// they are in `long`.
+fn cut_body(v: f64, w: &mut Window, long: &mut Vec<u8>) -> Result<(bool, usize)> {
     if !v.is_finite() {
-        let found = if v.is_nan() {
-            "nan"
-        } else if v > 0.0 {
-            "inf"
-        } else {
-            "-inf"
-        };
+        let mut w = [0; WINDOW];
+        let end = put_special(v, &mut w);
+        let found = escape(&w[..end], WINDOW);
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!("expected a finite number for an integer format, found {found}"),
@@ -250,63 +240,75 @@ fn cut_body(v: f64, body: &mut Vec<u8>) -> Result<bool> {
     }
     let size = v.trunc().abs();
     if size < 18_446_744_073_709_551_616.0 {
-        integer_body(Conversion::Decimal, size as u64, body);
-    } else {
-        body.extend_from_slice(decimal::fixed_slow(size, 0).as_bytes());
+        return Ok((v <= -1.0, digits::put(size as u64, w, 0)));
     }
-    Ok(v <= -1.0)
+    long.extend_from_slice(decimal::fixed_slow(size, 0).as_bytes());
+    Ok((v < 0.0, 0))
 }
 
-/// |v| by `e`, `f` or `g`, in lower case. `v` is finite.
-fn float_body(spec: &Spec, v: f64, body: &mut Vec<u8>) {
+/// Writes |v| by `e`, `f` or `g`, in lower case, and gives the end: 0 if it is in `long`. `v` is finite.
+fn float_body(spec: &Spec, v: f64, w: &mut Window, long: &mut Vec<u8>) -> usize {
     let p = spec.precision.unwrap_or(6);
-    let mut w = [0; WINDOW];
     match spec.conversion {
-        Conversion::Fixed => {
-            let end = if p <= MAX_FIXED_PRECISION { decimal::put_fixed(v, p, &mut w, 0) } else { 0 };
-            if end > 0 {
-                body.extend_from_slice(&w[..end]);
-            } else {
-                body.extend_from_slice(decimal::fixed_slow(v, p).as_bytes());
-            }
-            if p == 0 && spec.alternate {
-                body.push(b'.');
-            }
+        Conversion::General => {
+            general_body(v, p.max(1), spec.alternate, long);
+            0
         }
-        Conversion::Exponent => {
-            let (digits, k) = significant(v, p, &mut w);
-            with_exponent(&digits, k, spec.alternate, body);
+        Conversion::Fixed => {
+            let end = if p <= MAX_FIXED_PRECISION { decimal::put_fixed(v, p, w, 0) } else { 0 };
+            let point = p == 0 && spec.alternate;
+            if end == 0 {
+                long.extend_from_slice(decimal::fixed_slow(v, p).as_bytes());
+                long.extend(point.then_some(b'.'));
+                return 0;
+            }
+            w[end] = b'.';
+            end + usize::from(point)
         }
         _ => {
-            let p = p.max(1);
-            let (digits, k) = significant(v, p - 1, &mut w);
-            let mut digits = &digits[..];
-            if !spec.alternate {
-                let end = digits.iter().rposition(|&d| d != b'0').unwrap_or(0);
-                digits = &digits[..=end];
+            let point = p == 0 && spec.alternate;
+            if p <= MAX_EXPONENT_PRECISION && !point {
+                let end = decimal::put_exponent(v, p, w, 0);
+                if end > 0 {
+                    return end;
+                }
             }
-            if -4 <= k && k < p as i32 {
-                without_exponent(digits, k, spec.alternate, body);
-            } else {
-                with_exponent(digits, k, spec.alternate, body);
-            }
+            let (digits, k) = significant_slow(v, p);
+            with_exponent(&digits, k, point, long);
+            0
         }
     }
 }
 
-/// The first `p + 1` significant digits and the exponent of the first.
-fn significant(v: f64, p: usize, w: &mut Window) -> (std::borrow::Cow<'_, [u8]>, i32) {
-    if v == 0.0 {
-        return (vec![b'0'; p + 1].into(), 0);
+fn significant_slow(v: f64, p: usize) -> (Vec<u8>, i32) {
+    if v == 0.0 { (vec![b'0'; p + 1], 0) } else { decimal::significant_slow(v, p) }
+}
+
+/// |v| by `%.{p}g`.
+fn general_body(v: f64, p: usize, alternate: bool, long: &mut Vec<u8>) {
+    let mut fast = [0; WINDOW];
+    let slow;
+    let found =
+        if p - 1 <= MAX_EXPONENT_PRECISION && v != 0.0 { decimal::significant(v, p - 1) } else { None };
+    let (mut digits, k) = match found {
+        Some((q, k)) => {
+            let end = digits::put(q, &mut fast, 0);
+            (&fast[..end], k)
+        }
+        None => {
+            slow = significant_slow(v, p - 1);
+            (&slow.0[..], slow.1)
+        }
+    };
+    if !alternate {
+        let end = digits.iter().rposition(|&d| d != b'0').unwrap_or(0);
+        digits = &digits[..=end];
     }
-    if p <= MAX_EXPONENT_PRECISION
-        && let Some((q, k)) = decimal::significant(v, p)
-    {
-        let end = digits::put(q, w, 0);
-        return (w[..end].into(), k);
+    if -4 <= k && k < p as i32 {
+        without_exponent(digits, k, alternate, long);
+    } else {
+        with_exponent(digits, k, alternate, long);
     }
-    let (digits, k) = decimal::significant_slow(v, p);
-    (digits.into(), k)
 }
 
 fn with_exponent(digits: &[u8], k: i32, point: bool, body: &mut Vec<u8>) {
@@ -325,13 +327,12 @@ fn with_exponent(digits: &[u8], k: i32, point: bool, body: &mut Vec<u8>) {
 fn without_exponent(digits: &[u8], k: i32, point: bool, body: &mut Vec<u8>) {
     let whole = (k + 1).max(0) as usize;
     if whole == 0 {
-        body.extend_from_slice(b"0.");
-        body.extend(std::iter::repeat_n(b'0', (-k - 1) as usize));
+        body.extend_from_slice(&b"0.000"[..(1 - k) as usize]);
         body.extend_from_slice(digits);
         return;
     }
     body.extend_from_slice(&digits[..whole.min(digits.len())]);
-    body.extend(std::iter::repeat_n(b'0', whole.saturating_sub(digits.len())));
+    body.resize(body.len() + whole.saturating_sub(digits.len()), b'0');
     let rest = digits.get(whole..).unwrap_or_default();
     if !rest.is_empty() || point {
         body.push(b'.');

@@ -31,26 +31,39 @@ pub(super) fn significant(v: f64, p: usize) -> Option<(u64, i32)> {
     let above = (powers::log2(below + 1) == e) & (u128::from(m) << 64 >= powers::bits(below + 1));
     let k = below + i32::from(above);
 
-    // |v| · 10^n as t / 2^shift, where t is too small by less than 2.
+    // |v| · 10^n as t / 2^shift, where t is too small by less than 2. Only a number from 9.2 on with all 19
+    // digits has a shift of 63.
     let n = p as i32 - k;
     let power = powers::bits(n);
     let (high, low) = ((power >> 64) as u64, power as u64);
     let low_product = u128::from(m) * u128::from(low);
     let t = u128::from(m) * u128::from(high) + (low_product >> 64);
     let shift = (126 - e - powers::log2(n)) as u32 & 127;
+    let down = shift.wrapping_sub(64);
+    let (t_high, t_low) = ((t >> 64) as u64, t as u64);
+    let rest = (t_high << 1 << (63 - (down & 63))) | (t_low >> (down & 63));
+    const HALF: u64 = 1 << 63;
+    let q = if down >= 64 || rest.wrapping_sub(HALF - 1) < 2 {
+        carefully(t, shift, low_product as u64 != 0, n)?
+    } else {
+        (t_high >> down) + (rest >> 63)
+    };
+    if q == POW10[p + 1] { Some((POW10[p], k + 1)) } else { Some((q, k)) }
+}
+
+/// Rounds t / 2^shift where 64 bits of the fraction are not enough to tell. `beyond`: there are set bits below t.
+#[cold]
+fn carefully(t: u128, shift: u32, beyond: bool, n: i32) -> Option<u64> {
+    let q = (t >> shift) as u64;
     let rest = t << (128 - shift);
-    let mut q = (t >> shift) as u64;
     const HALF: u128 = 1 << 127;
     if HALF.wrapping_sub(rest) < 2 << (128 - shift) {
         if !powers::EXACT.contains(&n) {
             return None;
         }
-        let beyond = low_product as u64 != 0;
-        q += u64::from(rest == HALF && (beyond || q & 1 == 1));
-    } else {
-        q += u64::from(rest > HALF);
+        return Some(q + u64::from(rest == HALF && (beyond || q & 1 == 1)));
     }
-    if q == POW10[p + 1] { Some((POW10[p], k + 1)) } else { Some((q, k)) }
+    Some(q + u64::from(rest > HALF))
 }
 
 /// |v| rounded to `p` digits after the point, as the integer part and those digits. `v` is finite, `p` at
@@ -64,24 +77,36 @@ pub(super) fn fixed(v: f64, p: usize) -> Option<(u64, u64)> {
     if down <= 0 {
         return if down >= -11 { Some((m << -down, 0)) } else { None };
     }
-    if down >= 128 {
-        // Below 2^-75, so 10^19 times it is below a half.
-        return Some((0, 0));
+    // The fraction as 64 bits, or a number below 2^-11.
+    let (mut integer, mut digits, rest);
+    if down <= 64 {
+        let fraction = m << (64 - down);
+        integer = if down < 64 { m >> down } else { 0 };
+        let product = u128::from(fraction) * u128::from(POW10[p]);
+        (digits, rest) = ((product >> 64) as u64, product as u64);
+    } else {
+        integer = 0;
+        (digits, rest) = small(m, down, p);
     }
-    let mut integer = if down < 64 { m >> down } else { 0 };
-    let fraction = if down < 64 { m & ((1 << down) - 1) } else { m };
-    // 53 bits by 64.
-    let product = u128::from(fraction) * u128::from(POW10[p]);
-    let mut digits = (product >> down) as u64;
-    let rest = product << (128 - down);
-    const HALF: u128 = 1 << 127;
-    let odd = if p == 0 { integer } else { digits } & 1 == 1;
-    digits += u64::from(rest > HALF || (rest == HALF && odd));
+    let odd = if p == 0 { integer } else { digits } & 1;
+    digits += (rest >> 63) & (odd | u64::from(rest << 1 != 0));
     if digits == POW10[p] {
         digits = 0;
         integer += 1;
     }
     Some((integer, digits))
+}
+
+/// The digits of m / 2^down for [`fixed`], and 64 bits of the fraction, the last of which stands for all below.
+fn small(m: u64, down: i32, p: usize) -> (u64, u64) {
+    if down >= 128 {
+        // Below 2^-75, so 10^19 times it is below a half.
+        return (0, 0);
+    }
+    // 53 bits by 64.
+    let product = u128::from(m) * u128::from(POW10[p]);
+    let rest = product << (128 - down);
+    ((product >> down) as u64, (rest >> 64) as u64 | u64::from(rest as u64 != 0))
 }
 
 /// Writes |v| as `%.{p}e` at `at` (at most 1) and gives the end; 0 where [`significant`] gives up.

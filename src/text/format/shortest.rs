@@ -39,7 +39,7 @@ pub(super) fn put_f64(v: f64, w: &mut Window) -> usize {
     }
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(v).as_bytes();
-    if (1e-4..1e16).contains(&v.abs()) || v == 0.0 {
+    if (1e-4..1e16).contains(&v.abs()) || v == 0.0 || same_exponent(v.abs()) {
         w[..text.len()].copy_from_slice(text);
         text.len()
     } else {
@@ -58,7 +58,7 @@ pub(super) fn put_f32(v: f32, rule: Rule, w: &mut Window) -> usize {
     let text = buffer.format_finite(v).as_bytes();
     let size = v.abs();
     let certain = if rule == Rule::Python { 1e-4..1e13 } else { 1.1e-4..1e6 };
-    if certain.contains(&size) || v == 0.0 {
+    if certain.contains(&size) || v == 0.0 || same_exponent(size.into()) {
         w[..text.len()].copy_from_slice(text);
         return text.len();
     }
@@ -68,6 +68,11 @@ pub(super) fn put_f32(v: f32, rule: Rule, w: &mut Window) -> usize {
         Rule::Numpy => (1e-4..1e6).contains(&f64::from(size)),
     };
     lay_out(v < 0.0, &digits[..n], k, plain, w)
+}
+
+/// Whether zmij writes an exponent, and of two digits or more, as Python does.
+fn same_exponent(size: f64) -> bool {
+    !(9e-10..1e16).contains(&size)
 }
 
 /// Writes `v` at the window's start and gives the end.
@@ -116,23 +121,28 @@ fn search(size: f64, bits: u16, value: impl Fn(u16) -> f64) -> (u64, usize, i32)
     };
     let (low, high) = ((size + below) / 2.0, (size + above) / 2.0);
     let inside = |c: f64| if bits & 1 == 0 { (low..=high).contains(&c) } else { low < c && c < high };
-    let mut best = (0, 1, 0);
-    for (n, limit) in (1..).zip(&POW10[1..=5]) {
-        let Some((q, k)) = significant(size, n - 1) else { continue };
-        best = (q, n, k);
-        // Where the gap above is the wider one, the digits one up may fit though the nearest don't.
-        for candidate in [q, q + 1] {
-            if inside(scaled(candidate, k - (n as i32 - 1))) {
-                let carried = candidate == *limit;
-                return if carried { (1, 1, k + 1) } else { (candidate, n, k) };
-            }
-        }
+    // Where the gap above is the wider one, the digits one up may fit though the nearest don't.
+    let fits = |n: usize| {
+        let (q, k) = significant(size, n - 1)?;
+        let fit = [q, q + 1].into_iter().find(|&q| inside(scaled(q, k - (n as i32 - 1))))?;
+        Some(if fit == POW10[n] { (1, 1, k + 1) } else { (fit, n, k) })
+    };
+    // What fits with n digits fits with more. Three is the usual number.
+    let mut found = [3, 4, 5].into_iter().find_map(fits).unwrap_or((0, 1, 0));
+    while found.1 > 1
+        && found.1 <= 3
+        && let Some(shorter) = fits(found.1 - 1)
+    {
+        found = shorter;
     }
-    best
+    found
 }
 
 fn scaled(q: u64, power: i32) -> f64 {
-    let size = 10f64.powi(power.abs());
+    let size = match POW10.get(power.unsigned_abs() as usize) {
+        Some(&size) => size as f64,
+        None => 10f64.powi(power.abs()),
+    };
     if power < 0 { q as f64 / size } else { q as f64 * size }
 }
 

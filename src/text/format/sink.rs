@@ -61,7 +61,11 @@ impl<'a> Sink<'a> {
     }
 
     /// Appends `byte` `n` times.
+    #[inline]
     pub(super) fn fill(&mut self, byte: u8, n: usize) {
+        if n == 0 {
+            return;
+        }
         if self.out.len() - self.at < n {
             self.grow(n);
         }
