@@ -1,0 +1,251 @@
+//! Rows of columns that lie side by side, each an array of its own, numbers of any dtype and text.
+
+use super::convert::{Kernel, cut_text, put_text};
+use super::plan::{Part, Plan, Step, component};
+use super::printf::{Spec, Style};
+use super::quote::put_field;
+use super::sink::Sink;
+use super::value::Value;
+use crate::dtype::DType;
+use crate::error::{Error, ErrorKind, Result};
+use half::{bf16, f16};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Elements of a dtype.
+    Number(DType),
+    /// UTF-8 text.
+    Text,
+}
+
+/// A run of rows of one column.
+#[derive(Debug, Clone, Copy)]
+pub enum Column<'a> {
+    /// Elements by their little-endian bytes, at any alignment.
+    Number(DType, &'a [u8]),
+    /// Row `i` is `bytes[offsets[i]..offsets[i + 1]]`, so there is one offset more than rows. The first need
+    /// not be 0: part of a larger array is its part of the offsets with all of the bytes.
+    Text {
+        /// Where each text starts, and the end of the last.
+        offsets: &'a [u64],
+        /// What the offsets point into.
+        bytes: &'a [u8],
+    },
+}
+
+/// Writes rows of a table of columns. Made once, then shared: [`MixedFormatter::rows`] takes `&self`.
+#[derive(Debug, Clone)]
+pub struct MixedFormatter {
+    kinds: Vec<Kind>,
+    delimiter: Vec<u8>,
+    plan: Plan,
+    na: Option<Vec<u8>>,
+    quoting: bool,
+}
+
+impl MixedFormatter {
+    /// A formatter of rows with one value of each of `kinds`. Text is written as [`super::quote`] does;
+    /// a format with one conversion for all columns leaves text columns alone, unless that is `%s`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there are no columns, if the number of conversions doesn't fit, or if one doesn't
+    /// fit its column.
+    pub fn new(kinds: &[Kind], style: &Style, delimiter: &[u8], newline: &[u8]) -> Result<MixedFormatter> {
+        Ok(MixedFormatter {
+            kinds: kinds.to_vec(),
+            delimiter: delimiter.to_vec(),
+            plan: Plan::new(kinds, style, delimiter, newline)?,
+            na: None,
+            quoting: true,
+        })
+    }
+
+    /// Writes `text` for each `nan` of a real column, without padding. An empty text in a table of one
+    /// column is written as `""`, so that no line is empty.
+    #[must_use]
+    pub fn na(mut self, text: &[u8]) -> MixedFormatter {
+        let alone = text.is_empty() && self.kinds.len() == 1;
+        self.na = Some(if alone { b"\"\"".to_vec() } else { text.to_vec() });
+        self
+    }
+
+    /// Whether text is quoted where a reader would need it (the default), or written as it is.
+    #[must_use]
+    pub fn quoting(mut self, on: bool) -> MixedFormatter {
+        self.quoting = on;
+        self
+    }
+
+    /// Appends all rows of `columns` to `out`.
+    ///
+    /// # Errors
+    /// `TypeMismatch` if a column is not of its kind; `InvalidArgument` if columns differ in length, or a
+    /// value is `nan` or infinite where an integer is wanted; `Corrupt` for a bool that is neither 0 nor 1
+    /// and for offsets that run backwards or out of the bytes. The line is the row within `columns`,
+    /// counted from 1, the field the column. `out` is then as before.
+    pub fn rows(&self, columns: &[Column<'_>], out: &mut Vec<u8>) -> Result<()> {
+        let rows = self.check(columns)?;
+        let start = out.len();
+        let mut sink = Sink::new(out);
+        let done = self.append(columns, rows, &mut sink);
+        sink.finish();
+        if done.is_err() {
+            out.truncate(start);
+        }
+        done
+    }
+
+    fn check(&self, columns: &[Column<'_>]) -> Result<usize> {
+        if columns.len() != self.kinds.len() {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected {} columns, found {}", self.kinds.len(), columns.len()),
+            ));
+        }
+        let mut rows = None;
+        for (i, (column, kind)) in columns.iter().zip(&self.kinds).enumerate() {
+            let fail = |kind, what: String| Err(Error::new(kind, what).field(i as u64 + 1));
+            let (found, n) = match column {
+                Column::Number(dtype, bytes) => {
+                    let size = dtype.size() as usize;
+                    if !bytes.len().is_multiple_of(size) {
+                        let what = format!("expected whole {dtype} elements, found {} bytes", bytes.len());
+                        return fail(ErrorKind::InvalidArgument, what);
+                    }
+                    (Kind::Number(*dtype), bytes.len() / size)
+                }
+                Column::Text { offsets, .. } => (Kind::Text, offsets.len().saturating_sub(1)),
+            };
+            if found != *kind {
+                return fail(
+                    ErrorKind::TypeMismatch,
+                    format!("expected {}, found {}", name(*kind), name(found)),
+                );
+            }
+            if *rows.get_or_insert(n) != n {
+                let what = format!("expected {} rows, found {n}", rows.unwrap_or(0));
+                return fail(ErrorKind::InvalidArgument, what);
+            }
+        }
+        Ok(rows.unwrap_or(0))
+    }
+
+    fn append(&self, columns: &[Column<'_>], rows: usize, sink: &mut Sink<'_>) -> Result<()> {
+        let mut scratch = Vec::new();
+        for row in 0..rows {
+            let start = sink.position();
+            for step in &self.plan.steps {
+                sink.put(&step.before);
+                self.put(step, &columns[step.column], row, sink, &mut scratch)
+                    .map_err(|e| e.line(row as u64 + 1).field(step.column as u64 + 1))?;
+            }
+            sink.put(&self.plan.tail);
+            if self.plan.join_signs {
+                sink.join_signs(start);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(
+        &self,
+        step: &Step,
+        column: &Column<'_>,
+        row: usize,
+        sink: &mut Sink<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (dtype, bytes) = match *column {
+            Column::Number(dtype, bytes) => (dtype, bytes),
+            Column::Text { offsets, bytes } => return self.put_text(step, text(offsets, bytes, row)?, sink),
+        };
+        let size = dtype.size() as usize;
+        let element = &bytes[row * size..(row + 1) * size];
+        let element = match step.part {
+            Part::Whole => element,
+            Part::Real => &element[..size / 2],
+            Part::Imaginary => &element[size / 2..],
+        };
+        let mut out = Out { formatter: self, step, sink, scratch };
+        match component(Some(dtype)).unwrap_or(dtype) {
+            DType::Bool => out.put::<bool>(element),
+            DType::Int8 => out.put::<i8>(element),
+            DType::Int16 => out.put::<i16>(element),
+            DType::Int32 => out.put::<i32>(element),
+            DType::Int64 => out.put::<i64>(element),
+            DType::UInt8 => out.put::<u8>(element),
+            DType::UInt16 => out.put::<u16>(element),
+            DType::UInt32 => out.put::<u32>(element),
+            DType::UInt64 => out.put::<u64>(element),
+            DType::Float16 => out.put::<f16>(element),
+            DType::BFloat16 => out.put::<bf16>(element),
+            DType::Float32 | DType::Complex64 => out.put::<f32>(element),
+            DType::Float64 | DType::Complex128 => out.put::<f64>(element),
+        }
+    }
+
+    fn put_text(&self, step: &Step, text: &[u8], sink: &mut Sink<'_>) -> Result<()> {
+        let plain;
+        let spec = match &step.kernel {
+            Kernel::General(spec) => spec,
+            _ => {
+                plain = Spec::plain(super::printf::Conversion::Text, None);
+                &plain
+            }
+        };
+        if !self.quoting {
+            put_text(spec, text, sink);
+        } else if spec.width == 0 {
+            put_field(cut_text(spec, text), &self.delimiter, sink);
+        } else {
+            let mut field = Vec::new();
+            super::quote(cut_text(spec, text), &self.delimiter, &mut field);
+            put_text(&Spec { precision: None, ..spec.clone() }, &field, sink);
+        }
+        Ok(())
+    }
+}
+
+struct Out<'a, 'b> {
+    formatter: &'a MixedFormatter,
+    step: &'a Step,
+    sink: &'a mut Sink<'b>,
+    scratch: &'a mut Vec<u8>,
+}
+
+impl Out<'_, '_> {
+    #[inline(always)]
+    fn put<T: Value>(&mut self, element: &[u8]) -> Result<()> {
+        let Some(v) = T::from_le(element) else {
+            return Err(Error::new(ErrorKind::Corrupt, "expected a bool of 0 or 1, found another byte"));
+        };
+        match &self.formatter.na {
+            Some(na) if self.step.part == Part::Whole && v.double().is_nan() => {
+                self.sink.put(na);
+                Ok(())
+            }
+            _ => self.step.kernel.put(v, self.sink, self.scratch),
+        }
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Number(dtype) => dtype.name(),
+        Kind::Text => "text",
+    }
+}
+
+fn text<'a>(offsets: &[u64], bytes: &'a [u8], row: usize) -> Result<&'a [u8]> {
+    let (start, end) = (offsets[row], offsets[row + 1]);
+    usize::try_from(start)
+        .ok()
+        .zip(usize::try_from(end).ok())
+        .and_then(|(start, end)| bytes.get(start..end))
+        .ok_or_else(|| {
+            let what = format!("expected offsets within {} bytes, found {start} to {end}", bytes.len());
+            Error::new(ErrorKind::Corrupt, what)
+        })
+}
