@@ -148,6 +148,9 @@ impl RowFormatter {
             (Some(delimiter), None, Some(step)) => {
                 let (kernel, sink) = (&step.kernel, &mut sink);
                 match *kernel {
+                    Kernel::Shortest if T::are_long(values) => {
+                        self.uniform(values, kernel, delimiter, sink, |v, w| v.shortest_long(w))
+                    }
                     Kernel::Shortest => self.uniform(values, kernel, delimiter, sink, |v, w| v.shortest(w)),
                     Kernel::Integer => self.uniform(values, kernel, delimiter, sink, convert::put_integer),
                     Kernel::Exponent(p) => self.uniform(values, kernel, delimiter, sink, |v, w| {
