@@ -27,9 +27,6 @@ DOUBLES = [
 ]
 INTS = [0, 1, -1, 7, -42, 99, 100, 12345, -99999999, 100000000, 2**31 - 1, 10**16, -(10**17), 2**63 - 1, -(2**63)]
 
-WIDTH = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4, "float32": 4,
-         "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16}
-
 
 def bits(v):
     def one(x):
@@ -40,18 +37,17 @@ def bits(v):
 
 def case(formats, dtype, values):
     row = np.array([values], dtype=dtype)
+    out = io.StringIO()
     try:
-        if any(c in f for f in formats for c in ("r", "a") if f.startswith("%")) and dtype == "float64":
-            text = ";".join((formats * len(values) if len(formats) == 1 else formats)[i] % v.item()
-                            for i, v in enumerate(row[0]))
-        else:
-            out = io.StringIO()
-            fmt = formats[0] if len(formats) == 1 else list(formats)
-            np.savetxt(out, row, fmt=fmt, delimiter=";", newline="")
-            text = out.getvalue()
+        np.savetxt(out, row, fmt=formats[0] if len(formats) == 1 else formats, delimiter=";", newline="")
+        text = out.getvalue()
     except (TypeError, ValueError, OverflowError, AttributeError):
         text = "!"
-    print(JOIN.join(formats), dtype, ",".join(bits(v) for v in row[0]), text, sep="\t")
+    line(formats, dtype, row[0], text)
+
+
+def line(formats, dtype, row, text):
+    print(JOIN.join(formats), dtype, ",".join(bits(v) for v in row), text, sep="\t")
 
 
 def spec(letters):
@@ -74,7 +70,8 @@ def main():
         v = random.choice([-1, 1]) * random.random() * 10.0**exponent
         for _ in range(5):
             case([spec("eEfFgGsdiu")], "float64", [v])
-        case([random.choice(["%r", "%a", "%12r", "%-25a|"])], "float64", [v])
+        fmt = random.choice(["%r", "%a", "%12r", "%-25a|"])
+        line([fmt], "float64", [np.float64(v)], fmt % v)
 
     for v in INTS:
         for fmt in ["%d", "%x", "%o", "%X", "%#x", "%#o", "%e", "%g", "%.2f", "%s", "%5d", "%-5d|", "%05d", "%+i", "% u"]:

@@ -140,7 +140,8 @@ pub(super) fn put_exponent(v: f64, p: usize, w: &mut Window, at: usize) -> usize
 #[inline(always)]
 pub(super) fn put_power(k: i32, w: &mut Window, at: usize) -> usize {
     w[at] = b'e';
-    w[at + 1] = if k < 0 { b'-' } else { b'+' };
+    // Not a branch, which numbers around 1 would make a coin toss: '-' is two after '+'.
+    w[at + 1] = b'+' + (k as u32 >> 31 << 1) as u8;
     let size = k.unsigned_abs();
     if size < 100 {
         w[at + 2..at + 4].copy_from_slice(&two(size));

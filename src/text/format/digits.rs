@@ -35,6 +35,13 @@ pub(super) fn eight(n: u64) -> [u8; 8] {
     (spread(n) + ZEROS).to_le_bytes()
 }
 
+/// `n` below 10^8 as eight digits, and how many there are up to the last that is not 0, at least one.
+#[inline(always)]
+pub(super) fn eight_trimmed(n: u64) -> ([u8; 8], usize) {
+    let digits = spread(n);
+    ((digits + ZEROS).to_le_bytes(), 8 - (digits | 1).leading_zeros() as usize / 8)
+}
+
 /// `n` below 100 as two digits.
 #[inline(always)]
 pub(super) fn two(n: u32) -> [u8; 2] {

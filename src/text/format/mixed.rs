@@ -249,3 +249,101 @@ fn text<'a>(offsets: &[u64], bytes: &'a [u8], row: usize) -> Result<&'a [u8]> {
             Error::new(ErrorKind::Corrupt, what)
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: Column<'_> = Column::Text { offsets: &[2, 5, 5, 10], bytes: b"??abcq,\"z " };
+
+    fn numbers(dtype: DType, bytes: &[u8]) -> Column<'_> {
+        Column::Number(dtype, bytes)
+    }
+
+    fn formatter(kinds: &[Kind], formats: &[&str]) -> MixedFormatter {
+        MixedFormatter::new(kinds, &Style::parse(formats).unwrap(), b",", b"\n").unwrap()
+    }
+
+    fn text(formatter: &MixedFormatter, columns: &[Column<'_>]) -> String {
+        let mut out = Vec::new();
+        formatter.rows(columns, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_side_by_side() {
+        let kinds = [
+            Kind::Number(DType::Int16),
+            Kind::Text,
+            Kind::Number(DType::Float64),
+            Kind::Number(DType::Complex64),
+            Kind::Number(DType::Bool),
+        ];
+        let doubles: Vec<u8> = [0.1, f64::NAN, 1e300].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
+        let complex: Vec<u8> =
+            [1.5f32, -2.0, 0.0, 1.0, -1.0, 0.5].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let columns = [
+            numbers(DType::Int16, &[1, 0, 0xFF, 0xFF, 0, 1]),
+            NAMES,
+            numbers(DType::Float64, &doubles),
+            numbers(DType::Complex64, &complex),
+            numbers(DType::Bool, &[1, 0, 1]),
+        ];
+        let shortest = formatter(&kinds, &[]);
+        assert_eq!(
+            text(&shortest, &columns),
+            "1,abc,0.1,(1.5-2j),1\n-1,\"\",nan,(0+1j),0\n256,\"q,\"\"z \",1e+300,(-1+0.5j),1\n"
+        );
+        assert_eq!(
+            text(&shortest.clone().na(b"").quoting(false), &columns[..]),
+            "1,abc,0.1,(1.5-2j),1\n-1,,,(0+1j),0\n256,q,\"z ,1e+300,(-1+0.5j),1\n"
+        );
+        assert_eq!(
+            text(&formatter(&kinds, &["%.1f"]), &columns).lines().next(),
+            Some("1.0,abc,0.1, (1.5-2.0j),1.0")
+        );
+        assert_eq!(
+            text(&formatter(&kinds, &["%03d", "%-6s|", "%.1e", "<%g+%gj>", "%s"]), &columns),
+            "001,abc   |,1.0e-01,<1.5-2j>,True\n-01,\"\"    |,nan,<0+1j>,False\n\
+             256,\"q,\"\"z \"|,1.0e+300,<-1+0.5j>,True\n"
+        );
+        assert_eq!(
+            text(&formatter(&kinds[1..2], &["%4.2s"]).quoting(false), &columns[1..2]),
+            "  ab\n    \n  q,\n"
+        );
+    }
+
+    #[test]
+    fn no_line_is_empty() {
+        let bytes: Vec<u8> = [1.0, f32::NAN].iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
+        let alone = formatter(&[Kind::Number(DType::Float32)], &[]).na(b"");
+        assert_eq!(text(&alone, &[numbers(DType::Float32, &bytes)]), "1.0\n\"\"\n");
+        let names = formatter(&[Kind::Text], &[]);
+        assert_eq!(text(&names, &[Column::Text { offsets: &[0, 0], bytes: b"" }]), "\"\"\n");
+        assert_eq!(text(&names, &[Column::Text { offsets: &[], bytes: b"" }]), "");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let both = formatter(&[Kind::Text, Kind::Number(DType::UInt8)], &[]);
+        let mut out = b"x".to_vec();
+        let mut kind = |columns: &[Column<'_>]| both.rows(columns, &mut out).unwrap_err().kind();
+        assert_eq!(kind(&[NAMES]), ErrorKind::InvalidArgument);
+        assert_eq!(kind(&[NAMES, NAMES]), ErrorKind::TypeMismatch);
+        assert_eq!(kind(&[NAMES, numbers(DType::Int8, &[0; 3])]), ErrorKind::TypeMismatch);
+        assert_eq!(kind(&[NAMES, numbers(DType::UInt8, &[0; 4])]), ErrorKind::InvalidArgument);
+        for offsets in [&[0, 4][..], &[2, 1], &[u64::MAX, u64::MAX], &[0, u64::MAX]] {
+            assert_eq!(
+                kind(&[Column::Text { offsets, bytes: b"abc" }, numbers(DType::UInt8, &[0])]),
+                ErrorKind::Corrupt
+            );
+        }
+        assert_eq!(out, b"x");
+        let style = Style::parse(&["%d", "%d"]).unwrap();
+        let error = MixedFormatter::new(&both.kinds, &style, b",", b"\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "format %d: expected numbers, found text; %s takes text, and numbers at their shortest"
+        );
+    }
+}

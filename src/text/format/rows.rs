@@ -148,6 +148,9 @@ impl RowFormatter {
             (Some(delimiter), None, Some(step)) => {
                 let (kernel, sink) = (&step.kernel, &mut sink);
                 match *kernel {
+                    Kernel::Shortest if T::are_long(values) => {
+                        self.uniform(values, kernel, delimiter, sink, |v, w| v.shortest_long(w))
+                    }
                     Kernel::Shortest => self.uniform(values, kernel, delimiter, sink, |v, w| v.shortest(w)),
                     Kernel::Integer => self.uniform(values, kernel, delimiter, sink, convert::put_integer),
                     Kernel::Exponent(p) => self.uniform(values, kernel, delimiter, sink, |v, w| {
@@ -217,5 +220,100 @@ impl RowFormatter {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::printf::Format;
+    use super::*;
+    use num_complex::Complex;
+
+    fn text<T: Element>(style: &Style, columns: usize, na: Option<&str>, values: &[T]) -> String {
+        let mut formatter = RowFormatter::new(T::DTYPE, columns, style, b",", b"\n").unwrap();
+        if let Some(na) = na {
+            formatter = formatter.na(na.as_bytes());
+        }
+        let mut out = b"before ".to_vec();
+        formatter.rows(values, &mut out).unwrap();
+        let mut again = b"before ".to_vec();
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(bytemuck::cast_slice(values));
+        formatter.rows_le(&bytes[1..], &mut again).unwrap();
+        assert_eq!(again, out);
+        String::from_utf8(out).unwrap().strip_prefix("before ").unwrap().to_owned()
+    }
+
+    #[test]
+    fn every_dtype_at_its_shortest() {
+        let s = &Style::Shortest;
+        assert_eq!(text(s, 2, None, &[true, false]), "1,0\n");
+        assert_eq!(text(s, 1, None, &[i8::MIN, 127]), "-128\n127\n");
+        assert_eq!(text(s, 2, None, &[u64::MAX, 0, 1, 2]), "18446744073709551615,0\n1,2\n");
+        assert_eq!(text(s, 2, None, &[0.1f32, 1e30]), "0.1,1e+30\n");
+        assert_eq!(text(s, 2, None, &[f16::from_f32(0.1), f16::MAX]), "0.1,65500.0\n");
+        assert_eq!(text(s, 1, None, &[bf16::from_f32(0.1)]), "0.1\n");
+        assert_eq!(text(s, 3, None, &[f64::NAN, f64::INFINITY, -0.0]), "nan,inf,-0.0\n");
+        let z = [Complex::new(1.5, -2.0), Complex::new(-0.0, f64::NAN)];
+        assert_eq!(text(s, 2, None, &z), "(1.5-2j),(-0+nanj)\n");
+        assert_eq!(text(s, 1, None, &[Complex::new(0.1f32, 1e20)]), "(0.1+1e+20j)\n");
+    }
+
+    #[test]
+    fn the_rows_of_a_matrix_are_its_values_one_by_one() {
+        // Enough to run over several steps of the output, with a slow value in each kernel.
+        let values: Vec<f64> =
+            (0..9000).map(|i| f64::from(i) * 1e16f64.powi(i % 3 - 1)).chain([25e20; 3]).collect();
+        for fmt in ["%.18e", "%.1e", "%.5f", "%.0f", "%g", "%30.3f", "%s", "%d"] {
+            let style = Style::One(Format::parse(fmt).unwrap());
+            let rows = text(&style, 3, None, &values);
+            let single = text(&style, 1, None, &values);
+            assert_eq!(rows.replace('\n', ","), single.replace('\n', ","), "{fmt}");
+            assert_eq!(rows.lines().count() * 3, values.len());
+        }
+    }
+
+    #[test]
+    fn na_stands_for_nan() {
+        let v = [1.0, f64::NAN, f64::NAN, 2.0];
+        let printf = Style::One(Format::parse("%8.1f").unwrap());
+        assert_eq!(text(&Style::Shortest, 2, Some("NA"), &v), "1.0,NA\nNA,2.0\n");
+        assert_eq!(text(&printf, 2, Some(""), &v), "     1.0,\n,     2.0\n");
+        assert_eq!(text(&Style::Shortest, 1, Some(""), &v), "1.0\n\"\"\n\"\"\n2.0\n");
+        assert_eq!(text(&Style::Shortest, 2, Some("NA"), &[1i32, 2]), "1,2\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let error = |dtype, columns, formats: &[&str]| {
+            RowFormatter::new(dtype, columns, &Style::parse(formats).unwrap(), b",", b"\n")
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            error(DType::Float32, 3, &["%d %d"]),
+            "expected a format with 1 or 3 conversions, found 2"
+        );
+        assert_eq!(error(DType::Float32, 3, &["%d", "%d"]), "expected 3 formats, found 2");
+        assert_eq!(
+            error(DType::Complex64, 2, &["%g", "%g"]),
+            "expected a format with 4 conversions, found 2; a complex column takes two"
+        );
+        assert_eq!(error(DType::Float32, 0, &["%d"]), "expected at least one column, found 0");
+
+        let integers = Style::One(Format::parse("%d").unwrap());
+        let formatter = RowFormatter::new(DType::Float64, 2, &integers, b",", b"\n").unwrap();
+        let mut out = b"x".to_vec();
+        let found = formatter.rows(&[1.0, 2.0, 3.0, f64::NAN], &mut out).unwrap_err();
+        assert_eq!(
+            found.to_string(),
+            "line 2: field 2: expected a finite number for an integer format, found nan; %.0f writes it"
+        );
+        assert_eq!(formatter.rows(&[1.0f32; 2], &mut out).unwrap_err().kind(), ErrorKind::TypeMismatch);
+        assert_eq!(formatter.rows(&[1.0; 3], &mut out).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(formatter.rows_le(&[0; 15], &mut out).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let bools = RowFormatter::new(DType::Bool, 1, &Style::Shortest, b",", b"\n").unwrap();
+        assert_eq!(bools.rows_le(&[0, 1, 2], &mut out).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(out, b"x");
     }
 }

@@ -4,7 +4,7 @@
 //! search the few digits that they need.
 
 use super::decimal::{put_power, significant};
-use super::digits::{POW10, Window};
+use super::digits::{self, POW10, Window};
 use half::{bf16, f16};
 
 /// Where a number changes from `0.001` to `1e-03`.
@@ -40,8 +40,7 @@ pub(super) fn put_f64(v: f64, w: &mut Window) -> usize {
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(v).as_bytes();
     if (1e-4..1e16).contains(&v.abs()) || v == 0.0 || same_exponent(v.abs()) {
-        w[..text.len()].copy_from_slice(text);
-        text.len()
+        copy(text, w)
     } else {
         let (digits, n, k) = take_apart(text);
         lay_out(v < 0.0, &digits[..n], k, false, w)
@@ -59,8 +58,7 @@ pub(super) fn put_f32(v: f32, rule: Rule, w: &mut Window) -> usize {
     let size = v.abs();
     let certain = if rule == Rule::Python { 1e-4..1e13 } else { 1.1e-4..1e6 };
     if certain.contains(&size) || v == 0.0 || same_exponent(size.into()) {
-        w[..text.len()].copy_from_slice(text);
-        return text.len();
+        return copy(text, w);
     }
     let (digits, n, k) = take_apart(text);
     let plain = match rule {
@@ -68,6 +66,52 @@ pub(super) fn put_f32(v: f32, rule: Rule, w: &mut Window) -> usize {
         Rule::Numpy => (1e-4..1e6).contains(&f64::from(size)),
     };
     lay_out(v < 0.0, &digits[..n], k, plain, w)
+}
+
+/// Writes a number that has at most 8 digits after the point and 15 in all, which most measured and typed
+/// data has, in a third of the time. `None` if `v` is no such number.
+///
+/// Doubles tell all decimals of 15 digits apart: if one of them reads back to `v`, no other does, so without
+/// its last zeros it is the shortest. The division, of two integers below 2^53, is what reading it back gives.
+#[inline(always)]
+pub(super) fn put_short(v: f64, w: &mut Window) -> Option<usize> {
+    const UNIT: u64 = 100_000_000;
+    let size = v.abs();
+    if size.is_nan() || size >= 1e7 {
+        return None;
+    }
+    let units = (size * UNIT as f64 + 0.5) as i64 as u64;
+    let plain = units >= UNIT / 10_000 || units == 0;
+    if units as i64 as f64 / UNIT as f64 != size || !plain {
+        return None;
+    }
+    w[0] = b'-';
+    let at = usize::from(v.is_sign_negative());
+    let end = digits::put(units / UNIT, w, at);
+    w[end] = b'.';
+    let (text, n) = digits::eight_trimmed(units % UNIT);
+    w[end + 1..end + 9].copy_from_slice(&text);
+    Some(end + 1 + n)
+}
+
+/// Copies at most 24 bytes as two pieces of one size that may overlap, which spares a call of memcpy.
+#[inline(always)]
+fn copy(text: &[u8], w: &mut Window) -> usize {
+    #[inline(always)]
+    fn ends<const N: usize>(text: &[u8], w: &mut Window) -> bool {
+        let (Some(first), Some(last)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else {
+            return false;
+        };
+        let (first, last) = (*first, *last);
+        let at = text.len() - N;
+        w[..N].copy_from_slice(&first);
+        w[at..at + N].copy_from_slice(&last);
+        true
+    }
+    if !(ends::<16>(text, w) || ends::<8>(text, w) || ends::<4>(text, w)) {
+        w[..text.len()].copy_from_slice(text);
+    }
+    text.len()
 }
 
 /// Whether zmij writes an exponent, and of two digits or more, as Python does.
@@ -237,7 +281,10 @@ mod tests {
     }
 
     fn double(v: f64) -> String {
-        text(|w| put_f64(v, w))
+        let long = text(|w| put_f64(v, w));
+        let short = text(|w| put_short(v, w).unwrap_or(0));
+        assert!(short.is_empty() || short == long, "{short} for {long}");
+        long
     }
 
     fn float(v: f32) -> String {
@@ -399,6 +446,15 @@ mod tests {
         fn f64_like_std(bits: u64) {
             let v = f64::from_bits(bits);
             if v.is_finite() {
+                prop_assert_eq!(double(v), plain_twin(&digits_of!(v), |k| (-4..16).contains(&k)));
+            }
+        }
+
+        #[test]
+        fn f64_of_few_digits(units in -2_000_000_000_000_000i64..2_000_000_000_000_000, cut in 0u32..15, point in 0i32..12) {
+            let units = (units / 10i64.pow(cut)) as f64;
+            let v = units / 10f64.powi(point);
+            for v in [v, v.next_up(), v.next_down()] {
                 prop_assert_eq!(double(v), plain_twin(&digits_of!(v), |k| (-4..16).contains(&k)));
             }
         }
