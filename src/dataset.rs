@@ -146,19 +146,49 @@ impl Dataset {
         .map_err(|e| e.at(self.path()))
     }
 
+    /// Copies values out of the files of the array `name`: those with the numbers `values`, counted
+    /// in row-major order over the whole array. Reads no other row data.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read_rows`].
+    pub fn read_values<T: Element>(&self, name: &str, values: Range<u64>) -> Result<Vec<T>> {
+        let array = self.typed::<T>(name)?;
+        let size = T::DTYPE.size();
+        let count = array.layout.nbytes() / size;
+        if values.start > values.end || values.end > count {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected values within 0..{count}, found {}..{}", values.start, values.end),
+            )
+            .at(self.path()));
+        }
+        let len = usize::try_from(values.end - values.start)
+            .map_err(|_| crate::layout::too_large(array.layout.shape()))?;
+        let bytes = values.start * size..values.end * size;
+        crate::dtype::fill::<T>(len, |out| self.read_bytes(array, bytes, out)).map_err(|e| e.at(self.path()))
+    }
+
     /// Copies the bytes of rows `rows` into `out`, in parallel by pieces of one shard.
     pub(crate) fn read_into(&self, array: &ArrayEntry, rows: Range<u64>, out: &mut [u8]) -> Result<()> {
+        let row_bytes = array.layout.by_row().row_bytes;
+        self.read_bytes(array, rows.start * row_bytes..rows.end * row_bytes, out)
+    }
+
+    /// Copies the bytes `bytes` of all row data into `out`.
+    fn read_bytes(&self, array: &ArrayEntry, bytes: Range<u64>, out: &mut [u8]) -> Result<()> {
         let row_bytes = array.layout.by_row().row_bytes;
         let files = self.open_array(array)?;
         let mut rest = out;
         for shard in array.layout.shards() {
-            let overlap = shard.rows.start.max(rows.start)..shard.rows.end.min(rows.end);
+            let first = shard.rows.start * row_bytes;
+            let overlap = first.max(bytes.start)..(first + shard.data_bytes).min(bytes.end);
             if overlap.is_empty() {
                 continue;
             }
             let piece;
-            (piece, rest) = rest.split_at_mut(((overlap.end - overlap.start) * row_bytes) as usize);
-            let start = HEADER_BYTES + (overlap.start - shard.rows.start) * row_bytes;
+            (piece, rest) = rest.split_at_mut((overlap.end - overlap.start) as usize);
+            let start = HEADER_BYTES + (overlap.start - first);
             let file = files.open(shard.index)?;
             let path = files.path(shard.index, "npy");
             piece.par_chunks_mut(READ_BYTES).enumerate().try_for_each(|(i, chunk)| {

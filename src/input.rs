@@ -121,14 +121,6 @@ impl Source {
             Self::Stream(stream) => &stream.path,
         }
     }
-
-    /// Reads it from front to back.
-    pub(crate) fn into_reader(self) -> Box<dyn Read + Send> {
-        match self {
-            Self::File(file) => Box::new(file.into_reader()),
-            Self::Stream(stream) => Box::new(stream),
-        }
-    }
 }
 
 /// A regular file of known length.

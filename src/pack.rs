@@ -92,6 +92,13 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
         None => {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         }
+        Some(Kind::Npy) if options.text.dtype.is_some() => {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected npy to keep its dtype, found a request for another",
+            )
+            .at(inputs[0].name()));
+        }
         Some(Kind::Npy) => {
             let npy = NpyOptions { name: options.name.clone(), as_bf16: options.as_bf16 };
             (crate::npy::pack(sources, out, &npy, options.write.clone(), progress)?, Vec::new())
@@ -111,6 +118,8 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
             crate::text::pack(sources, out, &text, &options.write, progress)?
         }
     };
+    // A stop that came with the end of a stream must not seal what is only its start.
+    progress.advance(0)?;
     Ok(Packed { dataset: writer.seal()?, notes })
 }
 

@@ -9,16 +9,12 @@ use std::ops::Range;
 /// # Panics
 /// If `buf` isn't a whole number of units, or the unit another one.
 pub fn swap_in_place(buf: &mut [u8], unit: usize) {
-    fn swap<const N: usize>(buf: &mut [u8]) {
-        for item in buf.as_chunks_mut::<N>().0 {
-            item.reverse();
-        }
-    }
     check_units(buf.len(), unit);
+    // Through integers, which compilers swap many at a time, unlike arrays of bytes.
     match unit {
-        2 => swap::<2>(buf),
-        4 => swap::<4>(buf),
-        8 => swap::<8>(buf),
+        2 => buf.as_chunks_mut().0.iter_mut().for_each(|b| *b = u16::from_le_bytes(*b).to_be_bytes()),
+        4 => buf.as_chunks_mut().0.iter_mut().for_each(|b| *b = u32::from_le_bytes(*b).to_be_bytes()),
+        8 => buf.as_chunks_mut().0.iter_mut().for_each(|b| *b = u64::from_le_bytes(*b).to_be_bytes()),
         _ => {}
     }
 }
@@ -28,19 +24,15 @@ pub fn swap_in_place(buf: &mut [u8], unit: usize) {
 /// # Panics
 /// If the lengths differ or aren't a whole number of units, or the unit is another one.
 pub fn copy_swapped(src: &[u8], out: &mut [u8], unit: usize) {
-    fn swap<const N: usize>(src: &[u8], out: &mut [u8]) {
-        for (from, to) in src.as_chunks::<N>().0.iter().zip(out.as_chunks_mut::<N>().0) {
-            let mut item = *from;
-            item.reverse();
-            *to = item;
-        }
+    fn each<const N: usize>(src: &[u8], out: &mut [u8], swap: impl Fn([u8; N]) -> [u8; N]) {
+        src.as_chunks().0.iter().zip(out.as_chunks_mut().0).for_each(|(from, to)| *to = swap(*from));
     }
     check_units(src.len(), unit);
     assert_eq!(src.len(), out.len());
     match unit {
-        2 => swap::<2>(src, out),
-        4 => swap::<4>(src, out),
-        8 => swap::<8>(src, out),
+        2 => each(src, out, |b| u16::from_le_bytes(b).to_be_bytes()),
+        4 => each(src, out, |b| u32::from_le_bytes(b).to_be_bytes()),
+        8 => each(src, out, |b| u64::from_le_bytes(b).to_be_bytes()),
         _ => out.copy_from_slice(src),
     }
 }
@@ -108,11 +100,11 @@ pub fn transpose_rows(src: &[u8], shape: &[u64], itemsize: usize, rows: Range<u6
     let columns = Columns::new(inner);
     let geometry = Geometry { height, rows, width: width.unwrap_or(0) };
     match itemsize {
-        1 => transpose_items(src.as_chunks::<1>().0, geometry, columns, out.as_chunks_mut::<1>().0),
-        2 => transpose_items(src.as_chunks::<2>().0, geometry, columns, out.as_chunks_mut::<2>().0),
-        4 => transpose_items(src.as_chunks::<4>().0, geometry, columns, out.as_chunks_mut::<4>().0),
-        8 => transpose_items(src.as_chunks::<8>().0, geometry, columns, out.as_chunks_mut::<8>().0),
-        16 => transpose_items(src.as_chunks::<16>().0, geometry, columns, out.as_chunks_mut::<16>().0),
+        1 => transpose_items::<1, 64>(src, geometry, columns, out),
+        2 => transpose_items::<2, 64>(src, geometry, columns, out),
+        4 => transpose_items::<4, 64>(src, geometry, columns, out),
+        8 => transpose_items::<8, 32>(src, geometry, columns, out),
+        16 => transpose_items::<16, 32>(src, geometry, columns, out),
         _ => transpose_bytes(src, itemsize, geometry, columns, out),
     }
 }
@@ -160,40 +152,58 @@ impl Columns {
     }
 }
 
-/// Columns of a tile: their cache lines of the input and their pages fit into the first-level caches.
-const TILE: usize = 32;
-
-fn transpose_items<T: Copy>(src: &[T], geometry: Geometry, mut columns: Columns, out: &mut [T]) {
-    let Geometry { height, rows, width } = geometry;
-    let mut starts = [0; TILE];
-    for left in (0..width).step_by(TILE) {
-        let starts = &mut starts[..TILE.min(width - left)];
+/// Turns tiles of `E` columns and rows over, each from a copy of its columns: the columns of an array are often a
+/// power of two apart and then share few cache sets, so that they would evict each other when read across.
+fn transpose_items<const N: usize, const E: usize>(
+    src: &[u8],
+    Geometry { height, rows, width }: Geometry,
+    mut columns: Columns,
+    out: &mut [u8],
+) {
+    let (src, out) = (src.as_chunks::<N>().0, out.as_chunks_mut::<N>().0);
+    let mut starts = [0; E];
+    let mut tile = vec![[[0u8; N]; E]; E];
+    for left in (0..width).step_by(E) {
+        let starts = &mut starts[..E.min(width - left)];
         for start in starts.iter_mut() {
             *start = columns.next() * height;
         }
-        for top in rows.clone().step_by(TILE) {
-            let tile_rows = top..rows.end.min(top + TILE);
-            // The inner loop goes down a column: it reads contiguous items and writes into lines that the
-            // other columns of the tile will fill while they are in the cache.
-            for (column, start) in starts.iter().enumerate() {
-                let items = &src[start + tile_rows.start..start + tile_rows.end];
-                let first = (top - rows.start) * width + left + column;
-                for (item, to) in items.iter().zip(out[first..].iter_mut().step_by(width)) {
-                    *to = *item;
+        for top in rows.clone().step_by(E) {
+            let bottom = rows.end.min(top + E);
+            for (column, start) in tile.iter_mut().zip(&*starts) {
+                column[..bottom - top].copy_from_slice(&src[start + top..start + bottom]);
+            }
+            for row in 0..bottom - top {
+                let first = (top - rows.start + row) * width + left;
+                for (to, column) in out[first..first + starts.len()].iter_mut().zip(&tile) {
+                    *to = column[row];
                 }
             }
         }
     }
 }
 
-/// For records and other items whose size is no power of two.
-fn transpose_bytes(src: &[u8], size: usize, geometry: Geometry, mut columns: Columns, out: &mut [u8]) {
-    let Geometry { height, rows, width } = geometry;
-    for column in 0..width {
-        let start = (columns.next() * height + rows.start) * size;
-        let items = src[start..start + rows.len() * size].chunks_exact(size);
-        for (item, row) in items.zip(out.chunks_exact_mut(width * size)) {
-            row[column * size..(column + 1) * size].copy_from_slice(item);
+/// For records and other items of odd sizes.
+fn transpose_bytes(
+    src: &[u8],
+    size: usize,
+    Geometry { height, rows, width }: Geometry,
+    mut columns: Columns,
+    out: &mut [u8],
+) {
+    let mut starts = [0; 32];
+    for left in (0..width).step_by(32) {
+        let starts = &mut starts[..32.min(width - left)];
+        for start in starts.iter_mut() {
+            *start = columns.next() * height;
+        }
+        for row in rows.clone() {
+            let first = ((row - rows.start) * width + left) * size;
+            let to = out[first..first + starts.len() * size].chunks_exact_mut(size);
+            for (to, start) in to.zip(&*starts) {
+                let from = (start + row) * size;
+                to.copy_from_slice(&src[from..from + size]);
+            }
         }
     }
 }

@@ -96,7 +96,8 @@ fn void_error(text: &str) -> Error {
 
 /// Reads NumPy's type strings: `<f4`, `=i4`, `u1`, and its sized names and letters (`float32`, `d`).
 /// A missing mark, `=` and `|` mean little-endian, as on every machine that NumPy runs on today;
-/// where one byte is one element a mark means nothing.
+/// where one byte is one element a mark means nothing. NumPy also reads `<f4,<f4`, `2f4` and names of C types
+/// whose size depends on the machine (`long`); these are refused.
 fn read_type(text: &str, as_bf16: bool) -> Result<Type> {
     let (big_endian, name) = match text.as_bytes() {
         [b'>', ..] => (true, &text[1..]),

@@ -1,14 +1,14 @@
 //! The header of a `.npy` file: written as NumPy writes it, read as NumPy reads it, trusting nothing.
 //!
-//! Reading is a parser of our own and not npyz's, which can't meet what NumPy does: npyz 0.9 takes
-//! a list as shape, `1+1` as a dimension and unknown keys, ignores data after the dict in no case,
-//! and refuses `2L`, `=i4`, `f8`, `|f8`, `<a2`-style spellings, (title, name) pairs and latin-1
-//! bytes; besides, its time is exponential in nested brackets and it allocates the length that the
-//! file claims. It stays as a second opinion in the tests.
+//! Reading is a parser of our own and not npyz's, whose grammar isn't NumPy's (seen with npyz 0.9.1). It takes a
+//! list as shape, `1+1` as a dimension, unknown keys, sizes that overflow and field names that stand twice. It
+//! refuses the `2L` of Python 2, `=i4`, `f8` and `|f8`, line ends inside and after the dict, (title, name) pairs,
+//! subarrays of subarrays, and latin-1 names. Its time is exponential in nested brackets, and it allocates
+//! what the length field claims. It stays as a second opinion in the tests.
 //!
-//! Where this is stricter than `np.load`: keys that stand twice (Python keeps the last), literals
-//! listed in the module `literal`, and data that other programs could take for another size. Where
-//! it is laxer: headers of up to 64 KiB (NumPy: 10,000 bytes unless told).
+//! Stricter than `np.load`: a key may not stand twice (Python keeps the last); some spellings that no writer is
+//! known to use are refused (see the modules `literal` and `descr`). Laxer: headers of up to 64 KiB are read,
+//! where NumPy stops at 10,000 bytes unless told.
 
 use super::descr::{Descr, array_bytes, read_dim};
 use super::literal::{self, Literal};

@@ -467,10 +467,10 @@ fn write_in_order(target: &Target, parts: &[Part], writer: &Writer, progress: &P
                 filled += len;
                 left -= len as u64;
                 progress.advance(len as u64)?;
-                if filled == region.bytes_mut().len() {
-                    if let Some(region) = open.take() {
-                        writer.recycle(region)?;
-                    }
+                if filled == region.bytes_mut().len()
+                    && let Some(region) = open.take()
+                {
+                    writer.recycle(region)?;
                 }
                 if left == 0 && (open.is_some() || next >= regions.len()) {
                     break;

@@ -282,7 +282,7 @@ fn read_error(error: &io::Error) -> Error {
     }
 }
 
-pub(super) fn zip_error(error: &ZipError) -> Error {
+fn zip_error(error: &ZipError) -> Error {
     match error {
         ZipError::Io(e) => read_error(e),
         ZipError::UnsupportedArchive(why) => unsupported_archive(why),

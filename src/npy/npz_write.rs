@@ -1,41 +1,129 @@
 //! Writing `.npz`, as `np.savez` does: members stored without compression, so that they can be mapped or
 //! read in parallel.
+//!
+//! The archive is written here and not through the zip crate: its writer finishes the archive in its
+//! destructor, after errors too, where it may print or (with debug assertions, after a failed write) panic.
+//! An archive of stored members of known length is little more than the structures below; their layout is
+//! that of PKWARE's APPNOTE.TXT 6.3, sections 4.3.7 to 4.3.16 and 4.5.3.
 
 use super::descr::array_bytes;
 use super::header::{MAX_DIMS, npy_header};
-use super::npz::{in_member, io_error, zip_error};
+use super::npz::{in_member, io_error};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
-use std::cell::Cell;
+use crc32fast::Hasher;
 use std::collections::HashSet;
-use std::io::{self, Seek, SeekFrom, Write};
-use zip::result::ZipError;
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, System, ZipWriter};
+use std::io::{Seek, SeekFrom, Write};
+
+/// A field of 32 bits that holds this, or of 16 bits that holds 0xFFFF, refers to a zip64 structure.
+const IN_ZIP64: u64 = 0xFFFF_FFFF;
+/// 1980-01-01 00:00, the first date that zip knows, so that the bytes don't depend on the day.
+const TIME_AND_DATE: u32 = 0x0021_0000;
+/// A regular file of Unix that all may read, for `unzip`.
+const ATTRIBUTES: u32 = 0o100_644 << 16;
+const MADE_BY_UNIX: u16 = 3 << 8;
+/// Where a local header holds the checksum.
+const CRC_AT: u64 = 14;
 
 /// Writes an archive that `np.load` reads. The same calls give the same bytes: all members carry the date
 /// 1980-01-01. An archive that wasn't finished, or in which a member failed, has no directory and is
 /// no archive for any reader.
-pub struct NpzWriter<W: Write + Seek> {
-    /// Gone after an error.
-    zip: Option<ZipWriter<Gate<W>>>,
+pub struct NpzWriter<W> {
+    out: W,
+    position: u64,
+    written: Vec<Entry>,
     names: HashSet<String>,
+    failed: bool,
+}
+
+/// What the directory says about a member.
+struct Entry {
+    file_name: String,
+    start: u64,
+    len: u64,
+    crc: u32,
+}
+
+impl Entry {
+    fn version_needed(&self) -> u16 {
+        if self.len >= IN_ZIP64 || self.start >= IN_ZIP64 { 45 } else { 20 }
+    }
+
+    /// Bit 11: the name is UTF-8, else it would be code page 437.
+    fn flags(&self) -> u16 {
+        if self.file_name.is_ascii() { 0 } else { 1 << 11 }
+    }
+
+    fn local_header(&self) -> Vec<u8> {
+        let mut out = Bytes::default();
+        let large = self.len >= IN_ZIP64;
+        out.u32(0x0403_4b50).u16(self.version_needed()).u16(self.flags()).u16(0).u32(TIME_AND_DATE);
+        out.u32(self.crc).u32_or_zip64(self.len).u32_or_zip64(self.len);
+        out.u16(self.file_name.len() as u16).u16(if large { 20 } else { 0 });
+        out.0.extend_from_slice(self.file_name.as_bytes());
+        if large {
+            out.u16(1).u16(16).u64(self.len).u64(self.len);
+        }
+        out.0
+    }
+
+    fn directory_header(&self) -> Vec<u8> {
+        let mut zip64 = Bytes::default();
+        if self.len >= IN_ZIP64 {
+            zip64.u64(self.len).u64(self.len);
+        }
+        if self.start >= IN_ZIP64 {
+            zip64.u64(self.start);
+        }
+        let zip64 = zip64.0;
+        let version = self.version_needed();
+        let mut out = Bytes::default();
+        out.u32(0x0201_4b50)
+            .u16(MADE_BY_UNIX | version)
+            .u16(version)
+            .u16(self.flags())
+            .u16(0)
+            .u32(TIME_AND_DATE);
+        out.u32(self.crc).u32_or_zip64(self.len).u32_or_zip64(self.len);
+        out.u16(self.file_name.len() as u16).u16(if zip64.is_empty() { 0 } else { 4 + zip64.len() as u16 });
+        out.u16(0).u16(0).u16(0).u32(ATTRIBUTES).u32_or_zip64(self.start);
+        out.0.extend_from_slice(self.file_name.as_bytes());
+        if !zip64.is_empty() {
+            out.u16(1).u16(zip64.len() as u16);
+            out.0.extend_from_slice(&zip64);
+        }
+        out.0
+    }
+}
+
+/// The records after `entries` headers of members that fill `start..end`.
+fn end_of_directory(entries: u64, start: u64, end: u64) -> Vec<u8> {
+    let mut out = Bytes::default();
+    let len = end - start;
+    if entries >= 0xFFFF || start >= IN_ZIP64 || len >= IN_ZIP64 {
+        out.u32(0x0606_4b50).u64(44).u16(MADE_BY_UNIX | 45).u16(45).u32(0).u32(0);
+        out.u64(entries).u64(entries).u64(len).u64(start);
+        out.u32(0x0706_4b50).u32(0).u64(end).u32(1);
+    }
+    let short = entries.min(0xFFFF) as u16;
+    out.u32(0x0605_4b50).u16(0).u16(0).u16(short).u16(short).u32_or_zip64(len).u32_or_zip64(start).u16(0);
+    out.0
 }
 
 impl<W: Write + Seek> NpzWriter<W> {
-    /// An archive at the start of `out`, which must be empty.
+    /// An archive at the start of `out`, which must be empty. Data is handed on in the pieces in which it
+    /// comes, so small ones want a buffer.
     pub fn new(out: W) -> Self {
-        let gate = Gate { out, position: 0, shut: Cell::new(false) };
-        Self { zip: Some(ZipWriter::new(gate)), names: HashSet::new() }
+        Self { out, position: 0, written: Vec::new(), names: HashSet::new(), failed: false }
     }
 
     /// Writes the array `name` of `shape` in C order; `data` hands over its bytes, little-endian, in as many
     /// pieces as it likes.
     ///
     /// # Errors
-    /// Exists if there is such an array; invalid argument if `shape` has more than 64 dimensions or 2^63 bytes,
-    /// or if `data` gave more or fewer bytes than `shape` asks for; I/O; what `data` returned. After an error
-    /// the archive can't be finished any more.
+    /// Exists if there is such an array; invalid argument if the name has more than 65531 bytes, `shape` more than
+    /// 64 dimensions or 2^63 bytes, or if `data` gave more or fewer bytes than `shape` asks for; I/O; what `data`
+    /// returned. After an error the archive can't be finished any more.
     pub fn member(
         &mut self,
         name: &str,
@@ -43,17 +131,11 @@ impl<W: Write + Seek> NpzWriter<W> {
         shape: &[u64],
         data: impl FnOnce(&mut MemberWriter<'_, W>) -> Result<()>,
     ) -> Result<()> {
-        let Some(zip) = &mut self.zip else { return Err(failed()) };
-        let written = if self.names.insert(name.to_owned()) {
-            write_member(zip, name, dtype, shape, data)
-        } else {
-            let what = format!("expected a new array name, found {} again", quoted(name.as_bytes()));
-            Err(Error::new(ErrorKind::Exists, what))
-        };
-        if written.is_err() {
-            self.abandon();
-        }
-        written
+        self.check()?;
+        self.failed = true;
+        self.write_member(name, dtype, shape, data)?;
+        self.failed = false;
+        Ok(())
     }
 
     /// Writes the directory and gives back what was written to. It isn't flushed or synced.
@@ -61,69 +143,82 @@ impl<W: Write + Seek> NpzWriter<W> {
     /// # Errors
     /// I/O; incomplete if a member failed.
     pub fn finish(mut self) -> Result<W> {
-        let zip = self.zip.take().ok_or_else(failed)?;
-        Ok(zip.finish().map_err(|error| write_error(&error))?.out)
+        self.check()?;
+        let start = self.position;
+        let mut directory: Vec<u8> = self.written.iter().flat_map(Entry::directory_header).collect();
+        let end = start + directory.len() as u64;
+        directory.extend(end_of_directory(self.written.len() as u64, start, end));
+        self.write(&directory)?;
+        Ok(self.out)
     }
 
-    /// `ZipWriter` finishes the archive when it is dropped, and prints an error: neither may happen here.
-    fn abandon(&mut self) {
-        if let Some(gate) = self.zip.as_ref().and_then(ZipWriter::get_ref) {
-            gate.shut.set(true);
+    fn check(&self) -> Result<()> {
+        match self.failed {
+            false => Ok(()),
+            true => {
+                let what = "expected an archive without errors, found one in which a member failed";
+                Err(Error::new(ErrorKind::Incomplete, what))
+            }
         }
-        self.zip = None;
     }
-}
 
-impl<W: Write + Seek> Drop for NpzWriter<W> {
-    fn drop(&mut self) {
-        self.abandon();
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| io_error("write", &error))?;
+        self.position += bytes.len() as u64;
+        Ok(())
     }
-}
 
-fn failed() -> Error {
-    Error::new(
-        ErrorKind::Incomplete,
-        "expected an archive without errors, found one in which a member failed",
-    )
-}
+    fn write_member(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: &[u64],
+        data: impl FnOnce(&mut MemberWriter<'_, W>) -> Result<()>,
+    ) -> Result<()> {
+        let invalid = |what| in_member(name, Error::new(ErrorKind::InvalidArgument, what));
+        if !self.names.insert(name.to_owned()) {
+            let what = format!("expected a new array name, found {} again", quoted(name.as_bytes()));
+            return Err(Error::new(ErrorKind::Exists, what));
+        }
+        let file_name = format!("{name}.npy");
+        if file_name.len() > usize::from(u16::MAX) {
+            return Err(invalid(format!("expected a name of at most 65531 bytes, found {}", name.len())));
+        }
+        if shape.len() > MAX_DIMS {
+            return Err(invalid(format!("expected at most {MAX_DIMS} dimensions, found {}", shape.len())));
+        }
+        let data_len = array_bytes(shape, dtype.size()).map_err(|dim| {
+            invalid(format!("expected an array of less than 2^63 bytes, found dimension {dim}"))
+        })?;
+        let header = npy_header(dtype, shape);
 
-fn write_member<W: Write + Seek>(
-    zip: &mut ZipWriter<Gate<W>>,
-    name: &str,
-    dtype: DType,
-    shape: &[u64],
-    data: impl FnOnce(&mut MemberWriter<'_, W>) -> Result<()>,
-) -> Result<()> {
-    let invalid = |what| in_member(name, Error::new(ErrorKind::InvalidArgument, what));
-    if shape.len() > MAX_DIMS {
-        return Err(invalid(format!("expected at most {MAX_DIMS} dimensions, found {}", shape.len())));
-    }
-    let len = array_bytes(shape, dtype.size()).map_err(|dim| {
-        invalid(format!("expected an array of less than 2^63 bytes, found dimension {dim}"))
-    })?;
-    let header = npy_header(dtype, shape);
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Stored)
-        .last_modified_time(DateTime::default())
-        .system(System::Unix)
-        .unix_permissions(0o644)
-        .large_file(len.saturating_add(header.len() as u64) >= u64::from(u32::MAX));
-    zip.start_file(format!("{name}.npy"), options).map_err(|error| in_member(name, write_error(&error)))?;
-    let mut writer = MemberWriter { zip, name, left: header.len() as u64 };
-    writer.write(&header)?;
-    writer.left = len;
-    data(&mut writer)?;
-    match writer.left {
-        0 => Ok(()),
-        left => Err(invalid(format!("expected {len} bytes of data, found {}", len - left))),
+        let start = self.position;
+        let mut entry = Entry { file_name, start, len: data_len + header.len() as u64, crc: 0 };
+        self.write(&entry.local_header())?;
+        let mut crc = Hasher::new();
+        crc.update(&header);
+        self.write(&header)?;
+        let mut writer = MemberWriter { npz: self, name, left: data_len, crc };
+        data(&mut writer)?;
+        let MemberWriter { left, crc, .. } = writer;
+        if left > 0 {
+            return Err(invalid(format!("expected {data_len} bytes of data, found {}", data_len - left)));
+        }
+        entry.crc = crc.finalize();
+        self.out.seek(SeekFrom::Start(start + CRC_AT)).map_err(|error| io_error("seek", &error))?;
+        self.out.write_all(&entry.crc.to_le_bytes()).map_err(|error| io_error("write", &error))?;
+        self.out.seek(SeekFrom::Start(self.position)).map_err(|error| io_error("seek", &error))?;
+        self.written.push(entry);
+        Ok(())
     }
 }
 
 /// Takes the data of one member.
-pub struct MemberWriter<'a, W: Write + Seek> {
-    zip: &'a mut ZipWriter<Gate<W>>,
+pub struct MemberWriter<'a, W> {
+    npz: &'a mut NpzWriter<W>,
     name: &'a str,
     left: u64,
+    crc: Hasher,
 }
 
 impl<W: Write + Seek> MemberWriter<'_, W> {
@@ -136,64 +231,32 @@ impl<W: Write + Seek> MemberWriter<'_, W> {
             let what = format!("expected {} more bytes of data, found {}", self.left, bytes.len());
             in_member(self.name, Error::new(ErrorKind::InvalidArgument, what))
         })?;
-        self.zip.write_all(bytes).map_err(|error| in_member(self.name, io_error("write", &error)))
+        self.crc.update(bytes);
+        self.npz.write(bytes)
     }
 }
 
-fn write_error(error: &ZipError) -> Error {
-    match error {
-        ZipError::Io(error) => io_error("write", error),
-        other => zip_error(other),
-    }
-}
+/// Little-endian fields, one after the other.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
 
-/// Lets everything through until it is shut or an operation fails; from then on nothing, and without an
-/// error, so that the destructor of `ZipWriter` has nothing to complain of.
-struct Gate<W> {
-    out: W,
-    position: u64,
-    shut: Cell<bool>,
-}
-
-impl<W> Gate<W> {
-    fn keep<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        let passing = |error: &io::Error| error.kind() == io::ErrorKind::Interrupted;
-        if done.as_ref().is_err_and(|error| !passing(error)) {
-            self.shut.set(true);
-        }
-        done
-    }
-}
-
-impl<W: Write> Write for Gate<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.shut.get() {
-            return Ok(bytes.len());
-        }
-        let done = self.out.write(bytes);
-        self.keep(done)
+impl Bytes {
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        if self.shut.get() {
-            return Ok(());
-        }
-        let done = self.out.flush();
-        self.keep(done)
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
     }
-}
 
-impl<W: Seek> Seek for Gate<W> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        if self.shut.get() {
-            return Ok(match to {
-                SeekFrom::Start(position) => position,
-                SeekFrom::Current(_) | SeekFrom::End(_) => self.position,
-            });
-        }
-        let done = self.out.seek(to);
-        let done = self.keep(done);
-        self.position = *done.as_ref().unwrap_or(&self.position);
-        done
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u32_or_zip64(&mut self, value: u64) -> &mut Self {
+        self.u32(value.min(IN_ZIP64) as u32)
     }
 }

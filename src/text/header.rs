@@ -121,7 +121,7 @@ fn stranger(row: &Row, column: usize) -> Error {
 /// Column names from the fields of a header: trimmed, distinct, 1 to 255 bytes without control
 /// characters. A repeated name gets `.1`, `.2`, and an empty one is `Unnamed: 0` by its place, as
 /// pandas has it; one that is not UTF-8 is taken as Latin-1.
-pub fn column_names(fields: &[Vec<u8>]) -> Vec<String> {
+pub(super) fn column_names(fields: &[Vec<u8>]) -> Vec<String> {
     let plain: Vec<String> = fields.iter().enumerate().map(|(i, field)| plain_name(field, i)).collect();
     let mut taken: HashSet<String> = plain.iter().cloned().collect();
     let mut met: HashMap<&str, u64> = HashMap::new();

@@ -10,6 +10,7 @@ pub mod count;
 pub mod detect;
 pub mod dialect;
 pub mod format;
+pub mod foreign;
 pub mod matrix;
 pub mod number;
 pub mod plain;
@@ -17,10 +18,11 @@ pub mod record;
 
 mod append;
 mod direct;
-mod foreign;
+
 mod header;
 mod import;
 mod index;
+mod marks;
 mod rows;
 mod schema;
 mod simd;

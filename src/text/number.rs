@@ -192,4 +192,4 @@ macro_rules! complexes {
 complexes!(f32, f64);
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -6,6 +6,7 @@
 //! a line end or where the input ends, so that a CR as its last byte is the end of a line.
 
 use super::dialect::{Delimiter, Dialect, LineEnd};
+use super::marks::Marks;
 use crate::error::{Error, ErrorKind, Result, quoted};
 use memchr::memchr;
 
@@ -68,7 +69,12 @@ impl<'d> Rules<'d> {
         }
     }
 
-    #[inline]
+    /// A finder of the bytes of these classes.
+    pub(super) fn marks(&self, classes: u8) -> Marks {
+        Marks::new((0..=u8::MAX).filter(|&byte| self.is(byte, classes)))
+    }
+
+    #[inline(always)]
     pub(super) fn is(&self, byte: u8, class: u8) -> bool {
         self.class[usize::from(byte)] & class != 0
     }
@@ -229,6 +235,7 @@ pub fn width_error(line: u64, expected: usize, found: usize, named: bool) -> Err
 /// The records of a window of text.
 pub struct Records<'t, 'd> {
     rules: Rules<'d>,
+    marks: Marks,
     text: &'t [u8],
     at: usize,
     line: u64,
@@ -238,7 +245,9 @@ pub struct Records<'t, 'd> {
 impl<'t, 'd> Records<'t, 'd> {
     /// The records of `text`, which starts where a record may start.
     pub fn new(text: &'t [u8], dialect: &'d Dialect) -> Self {
-        Self { rules: Rules::new(dialect), text, at: 0, line: 1, offset: 0 }
+        let rules = Rules::new(dialect);
+        let marks = rules.marks(DELIMITER | LINE | COMMENT);
+        Self { rules, marks, text, at: 0, line: 1, offset: 0 }
     }
 
     /// Says where the window starts in the file, for errors: its first line, counted from 1, and
@@ -283,7 +292,6 @@ impl<'t, 'd> Records<'t, 'd> {
     /// `Parse`, with line, field and offset: a quoted field that is never closed, or one with more
     /// than blanks between its closing quote and the delimiter. The next call goes on after the
     /// record; its fields as far as they could be told are in `fields`.
-    #[expect(clippy::should_implement_trait, reason = "an iterator could not lend the fields")]
     pub fn next(&mut self, fields: &mut Fields) -> Option<Result<Record>> {
         fields.spans.clear();
         let mut start = self.at;
@@ -300,11 +308,9 @@ impl<'t, 'd> Records<'t, 'd> {
             self.line += 1;
         };
         let first = if self.rules.blanks { first } else { start };
-        let (end, next, trouble) = self.rules.split(self.text, first, &mut fields.spans);
-        let inner = |span: &&Span| span.quoted;
-        let inside: u64 =
-            fields.spans.iter().filter(inner).map(|s| self.rules.line_ends(&self.text[s.start..s.end])).sum();
-        let record = Record { start, end, next, line: self.line, lines: inside + 1 };
+        let Ended { end, next, lines, trouble } =
+            self.rules.split(self.text, first, &mut self.marks, &mut fields.spans);
+        let record = Record { start, end, next, line: self.line, lines: lines + 1 };
         self.at = next;
         self.line += record.lines;
         Some(match trouble {
@@ -340,11 +346,20 @@ struct Trouble {
     at: usize,
 }
 
+/// How a record ended.
+struct Ended {
+    end: usize,
+    next: usize,
+    /// Line ends inside its quoted fields.
+    lines: u64,
+    trouble: Option<Trouble>,
+}
+
 impl Rules<'_> {
-    /// Splits the record whose first field starts at `at`. Returns where it ends, where the next
-    /// line starts, and what was wrong.
-    fn split(&self, text: &[u8], at: usize, spans: &mut Vec<Span>) -> (usize, usize, Option<Trouble>) {
+    /// Splits the record whose first field starts at `at`.
+    fn split(&self, text: &[u8], at: usize, marks: &mut Marks, spans: &mut Vec<Span>) -> Ended {
         let mut at = at;
+        let mut lines = 0;
         let mut trouble = None;
         loop {
             if self.blanks {
@@ -353,20 +368,28 @@ impl Rules<'_> {
                     at += 1;
                 }
                 if at == text.len() {
-                    return (at, at, trouble);
+                    return Ended { end: at, next: at, lines, trouble };
                 }
                 let end = if self.is(text[at], LINE) { self.line_end(text, at) } else { 0 };
                 if end > 0 {
-                    return (at, at + end, trouble);
+                    return Ended { end: at, next: at + end, lines, trouble };
                 }
                 if self.comment_at(text, at) {
                     let (end, next) = self.rest_of_line(text, at);
-                    return (end, next, trouble);
+                    return Ended { end, next, lines, trouble };
                 }
             }
             let mut span = Span { start: at, end: at, quoted: false, doubled: false };
-            if at < text.len() && self.quote == Some(text[at]) {
-                let quote = text[at];
+            let first = text.get(at).copied();
+            if first != self.quote || first.is_none() {
+                // nearly every field: up to a delimiter and nothing else
+                let end = marks.find(text, at);
+                if end < text.len() && self.is(text[end], DELIMITER) {
+                    spans.push(Span { end, ..span });
+                    at = end + 1;
+                    continue;
+                }
+            } else if let Some(quote) = first {
                 span = Span { start: at + 1, end: at + 1, quoted: true, doubled: false };
                 at += 1;
                 loop {
@@ -375,7 +398,8 @@ impl Rules<'_> {
                         let field = spans.len();
                         trouble.get_or_insert(Trouble { kind: Kind::Unclosed, field, at: span.start - 1 });
                         spans.push(span);
-                        return (text.len(), text.len(), trouble);
+                        lines += self.line_ends(&text[span.start..]);
+                        return Ended { end: text.len(), next: text.len(), lines, trouble };
                     };
                     at += found;
                     if text.get(at + 1) != Some(&quote) {
@@ -385,6 +409,7 @@ impl Rules<'_> {
                     at += 2;
                 }
                 span.end = at;
+                lines += self.line_ends(&text[span.start..at]);
                 at += 1;
                 while at < text.len() && self.is(text[at], BLANK) {
                     at += 1;
@@ -396,7 +421,7 @@ impl Rules<'_> {
                 }
             }
             let rest = at;
-            let stop = self.end_of_field(text, &mut at);
+            let stop = self.end_of_field(text, marks, &mut at);
             if span.quoted {
                 if at > rest {
                     trouble.get_or_insert(Trouble { kind: Kind::Junk, field: spans.len(), at: rest });
@@ -413,23 +438,21 @@ impl Rules<'_> {
             spans.push(span);
             match stop {
                 Stop::Delimiter => at += 1,
-                Stop::Line(end) => return (at, at + end, trouble),
+                Stop::Line(end) => return Ended { end: at, next: at + end, lines, trouble },
                 Stop::Comment => {
                     let (end, next) = self.rest_of_line(text, at);
-                    return (end, next, trouble);
+                    return Ended { end, next, lines, trouble };
                 }
-                Stop::Text => return (at, at, trouble),
+                Stop::Text => return Ended { end: at, next: at, lines, trouble },
             }
         }
     }
 
     /// Moves `at` to the end of the unquoted text that it stands in.
     #[inline]
-    fn end_of_field(&self, text: &[u8], at: &mut usize) -> Stop {
+    fn end_of_field(&self, text: &[u8], marks: &mut Marks, at: &mut usize) -> Stop {
         loop {
-            while *at < text.len() && !self.is(text[*at], DELIMITER | LINE | COMMENT) {
-                *at += 1;
-            }
+            *at = marks.find(text, *at);
             let Some(&byte) = text.get(*at) else { return Stop::Text };
             if self.is(byte, DELIMITER) {
                 return Stop::Delimiter;
@@ -521,9 +544,9 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(ProptestConfig::with_cases(500))]
         #[test]
-        fn agrees_with_the_twin(text in proptest::collection::vec(proptest::sample::select(&b"1a,,\"\"\n\n\r# \t"[..]), 0..60)) {
+        fn agrees_with_the_twin(text in proptest::collection::vec(proptest::sample::select(&b"1a,,\"\"\n\n\r# \t"[..]), 0..200)) {
             agree(&text);
         }
     }

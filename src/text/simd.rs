@@ -62,7 +62,7 @@ pub(super) fn rows<T: FastNumber + Lanes>(
 
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
 fn plain_rows<T: FastNumber + Lanes>(text: &[u8], marks: Marks, columns: usize, out: &mut [T]) -> Parsed {
-    let mut index = Index::new();
+    let mut index = Index::new(marks);
     let mut shapes = Shapes::default();
     let mut size = FIRST;
     // Where the next chunk begins, always at the start of a field; and the fields before it.
@@ -70,7 +70,7 @@ fn plain_rows<T: FastNumber + Lanes>(text: &[u8], marks: Marks, columns: usize, 
     let (mut rows, mut consumed) = (0, 0);
     while done < out.len() {
         let chunk = &text[at..text.len().min(at + size)];
-        index.fill(chunk, marks);
+        index.fill(chunk);
         let last = index.complete && at + chunk.len() == text.len();
         let room = out.len() - done;
         let mut fields = index.fields.min(room);
@@ -85,12 +85,13 @@ fn plain_rows<T: FastNumber + Lanes>(text: &[u8], marks: Marks, columns: usize, 
                 continue;
             }
         }
-        let lines = index.settle(columns, columns - 1 - done % columns, &mut fields, marks);
+        let row_end = columns - 1 - done % columns;
+        let lines = index.settle(chunk, columns, row_end, &mut fields);
         let parsed = fields_of(text, at, &index, &mut out[done..done + fields], &mut shapes);
         let whole = ((done + parsed) / columns - rows).min(lines.rows);
         if whole > 0 {
             rows += whole;
-            consumed = at + usize::from(index.lines[whole - 1]) + 1;
+            consumed = at + index.after_line(whole - 1, row_end + (whole - 1) * columns);
         }
         done += fields;
         if parsed < fields || lines.broken || last {
@@ -121,12 +122,7 @@ fn fields_of<T: FastNumber + Lanes>(
         ) else {
             return i * LANES;
         };
-        let refused = if at + usize::from(ends[0]) < 40 {
-            // Too near to the start for loads that end with the field.
-            u8::MAX
-        } else {
-            kernel::group(text, at, starts, ends, group, shapes)
-        };
+        let refused = kernel::group(text, at, starts, ends, group, shapes);
         if refused != 0 {
             for lane in (0..LANES).filter(|lane| refused >> lane & 1 != 0) {
                 match field(&text[at + usize::from(starts[lane])..at + usize::from(ends[lane])]) {

@@ -127,7 +127,7 @@ fn nearest(format: &Format, mantissa: u64, power: i64) -> u64 {
     let upper = (high >> 63) as i32;
     let shift = upper + 64 - format.mantissa_bits as i32 - 3;
     // floor(log2(10^power)) + 63, for all the powers of the table.
-    let log = ((152_170 + 65_536) * power as i32 >> 16) + 63;
+    let log = (((152_170 + 65_536) * power as i32) >> 16) + 63;
     let exponent = log + upper - zeros as i32 - format.minimum_exponent;
     let mut bits = high >> shift;
     if exponent <= 0 {
@@ -156,7 +156,7 @@ fn product(format: &Format, mantissa: u64, power: i64) -> (u64, u64) {
     let first = u128::from(mantissa) * u128::from(five_high);
     let (mut low, mut high) = (first as u64, (first >> 64) as u64);
     if high & mask == mask {
-        let second = (u128::from(mantissa) * u128::from(five_low) >> 64) as u64;
+        let second = ((u128::from(mantissa) * u128::from(five_low)) >> 64) as u64;
         low = low.wrapping_add(second);
         high += u64::from(second > low);
     }

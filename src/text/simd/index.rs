@@ -17,18 +17,22 @@ pub(super) enum Marks {
 const FIELDS: usize = 1024;
 const SIZE: usize = FIELDS + 64 + 32;
 
-/// Positions of a chunk's fields and ends of line. `starts` has one more where the text of another
-/// field has begun.
+type Positions = [u16; SIZE];
+
+/// Positions of a chunk's fields. `starts` has one more where another field has begun.
 pub(super) struct Index {
-    pub(super) starts: [u16; SIZE],
-    pub(super) ends: [u16; SIZE],
-    pub(super) lines: [u16; SIZE],
+    pub(super) starts: Positions,
+    pub(super) ends: Positions,
     /// Fields whose end is known.
     pub(super) fields: usize,
     begun: usize,
+    /// Positions of ends of line, for `Marks::Blanks`; for the others, which find them at the ends of
+    /// fields, only their number counts.
+    lines: Positions,
     line_count: usize,
     /// The whole chunk was read.
     pub(super) complete: bool,
+    marks: Marks,
 }
 
 /// What `settle` finds.
@@ -40,179 +44,255 @@ pub(super) struct Lines {
 }
 
 impl Index {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(marks: Marks) -> Self {
+        let none = [0; SIZE];
         Index {
-            starts: [0; SIZE],
-            ends: [0; SIZE],
-            lines: [0; SIZE],
+            starts: none,
+            ends: none,
             fields: 0,
             begun: 0,
+            lines: none,
             line_count: 0,
             complete: false,
+            marks,
         }
     }
 
     /// Finds the fields of a chunk that begins with one (or, for `Blanks`, with blanks).
     #[inline]
     #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn fill(&mut self, chunk: &[u8], marks: Marks) {
-        match marks {
-            Marks::Byte(byte) => self.fill_as::<0>(chunk, byte),
-            Marks::ByteCrLf(byte) => self.fill_as::<1>(chunk, byte),
-            Marks::Blanks => self.fill_as::<2>(chunk, b' '),
+    pub(super) fn fill(&mut self, chunk: &[u8]) {
+        match self.marks {
+            Marks::Byte(byte) => self.fill_bytes::<false>(chunk, byte),
+            Marks::ByteCrLf(byte) => self.fill_bytes::<true>(chunk, byte),
+            Marks::Blanks => self.fill_blanks(chunk),
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-    fn fill_as<const MARKS: u8>(&mut self, chunk: &[u8], delim: u8) {
-        let mut fields = 0;
-        // A field begins where the chunk does, but among blanks where the first other byte is.
-        let mut begun = if MARKS == 2 { 0 } else { 1 };
-        let mut line_count = 0;
+    fn fill_bytes<const CRLF: bool>(&mut self, chunk: &[u8], delim: u8) {
+        let (mut fields, mut begun, mut line_count) = (0, 1, 0);
+        let mut complete = true;
         self.starts[0] = 0;
-        self.complete = true;
-        let delims = _mm512_set1_epi8(delim as i8);
-        let tabs = _mm512_set1_epi8(b'\t' as i8);
-        let line_feeds = _mm512_set1_epi8(b'\n' as i8);
-        let returns = _mm512_set1_epi8(b'\r' as i8);
-        // What the byte before the block was: a carriage return; a blank.
+        // The byte before the block was a carriage return.
         let mut after_return = 0;
-        let mut after_blank = 1;
-        let mut tail = [0; 64];
-        let (blocks, rest) = chunk.as_chunks::<64>();
-        let mut position = 0;
-        for number in 0..blocks.len() + 1 {
-            let mut valid = u64::MAX;
-            let block = match blocks.get(number) {
-                Some(block) => block,
-                None => {
-                    tail[..rest.len()].copy_from_slice(rest);
-                    valid = (1 << rest.len()) - 1;
-                    &tail
-                }
-            };
+        let mut blocks = Blocks::new(chunk);
+        while let Some(Block { bytes, valid, at }) = blocks.next() {
             if fields > FIELDS {
-                self.complete = false;
+                complete = false;
                 break;
             }
-            let bytes = load(block);
-            let mut lines = _mm512_cmpeq_epi8_mask(bytes, line_feeds);
-            let marked = _mm512_cmpeq_epi8_mask(bytes, delims);
-            let returned = if MARKS == 0 { 0 } else { _mm512_cmpeq_epi8_mask(bytes, returns) };
-            let (mut ends, mut starts);
-            match MARKS {
-                0 => {
-                    ends = (marked | lines) & valid;
-                    starts = ends;
-                }
-                1 => {
-                    ends = (marked | returned) & valid;
-                    starts = (marked | lines) & valid;
-                }
-                _ => {
-                    let blank = marked | lines | returned | _mm512_cmpeq_epi8_mask(bytes, tabs);
-                    let before = blank << 1 | after_blank;
-                    ends = blank & !before & valid;
-                    starts = !blank & before & valid;
-                    after_blank = blank >> 63;
-                }
+            let delims = equal(bytes, delim) & valid;
+            let line_feeds = equal(bytes, b'\n') & valid;
+            if !CRLF {
+                let ends = delims | line_feeds;
+                // The next field begins behind.
+                put(&mut self.ends, fields, ends, at);
+                put(&mut self.starts, fields + 1, ends, at + 1);
+                fields += ends.count_ones() as usize;
+                line_count += line_feeds.count_ones() as usize;
+                continue;
             }
-            lines &= valid;
-            if MARKS != 0 {
-                let after = returned << 1 | after_return;
-                let odd = (if MARKS == 1 { after ^ lines } else { after & !lines }) & valid;
-                after_return = returned >> 63;
-                if odd != 0 {
-                    // A CR or LF alone: the index ends before it, or before the field it ended.
-                    let place = odd.trailing_zeros();
-                    let before = (1u64 << place) >> 1;
-                    let kept = before.saturating_sub(1);
-                    ends &= kept;
-                    starts &= kept;
-                    lines &= kept;
-                    if place == 0 {
-                        fields = fields.saturating_sub(1);
-                    }
-                    self.complete = false;
+            let mut returns = equal(bytes, b'\r') & valid;
+            let mut starts = delims | line_feeds;
+            let mut ends = delims | returns;
+            let odd = (returns << 1 | after_return) ^ line_feeds;
+            after_return = returns >> 63;
+            if odd & valid != 0 {
+                // A CR or LF alone: the index ends before it.
+                let place = (odd & valid).trailing_zeros();
+                let kept = ((1u64 << place) >> 1).saturating_sub(1);
+                (starts, ends, returns) = (starts & kept, ends & kept, returns & kept);
+                if place == 0 && after_return_was_end(fields, line_count) {
+                    fields -= 1;
+                    line_count -= 1;
                 }
+                complete = false;
             }
-            let base = _mm512_set1_epi16(position as i16);
-            if MARKS == 0 {
-                let (count, next) = (ends.count_ones() as usize, base);
-                let places = compress(ends);
-                let low = _mm512_add_epi16(low_half(places), next);
-                let one = _mm512_set1_epi16(1);
-                store(&mut self.ends, fields, low);
-                store(&mut self.starts, fields + 1, _mm512_add_epi16(low, one));
-                if count > 32 {
-                    let high = _mm512_add_epi16(high_half(places), next);
-                    store(&mut self.ends, fields + 32, high);
-                    store(&mut self.starts, fields + 33, _mm512_add_epi16(high, one));
-                }
-                fields += count;
-                begun += count;
-            } else {
-                put(&mut self.ends, &mut fields, ends, base);
-                let shift = _mm512_set1_epi16(if MARKS == 1 { 1 } else { 0 });
-                put(&mut self.starts, &mut begun, starts, _mm512_add_epi16(base, shift));
-            }
-            put(&mut self.lines, &mut line_count, lines, base);
-            if !self.complete {
+            put(&mut self.ends, fields, ends, at);
+            put(&mut self.starts, begun, starts, at + 1);
+            fields += ends.count_ones() as usize;
+            begun += starts.count_ones() as usize;
+            line_count += returns.count_ones() as usize;
+            if !complete {
                 break;
             }
-            position += 64;
+        }
+        self.fields = fields;
+        self.begun = if CRLF { begun } else { fields + 1 };
+        self.line_count = line_count;
+        self.complete = complete;
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
+    fn fill_blanks(&mut self, chunk: &[u8]) {
+        let (mut fields, mut begun, mut line_count) = (0, 0, 0);
+        let mut complete = true;
+        let (mut after_return, mut after_blank) = (0, 1);
+        let mut blocks = Blocks::new(chunk);
+        while let Some(Block { bytes, valid, at }) = blocks.next() {
+            if fields > FIELDS || line_count > FIELDS {
+                complete = false;
+                break;
+            }
+            let mut lines = equal(bytes, b'\n') & valid;
+            let returns = equal(bytes, b'\r') & valid;
+            let blanks = equal(bytes, b' ') | equal(bytes, b'\t') | lines | returns;
+            let before = blanks << 1 | after_blank;
+            after_blank = blanks >> 63;
+            let mut ends = blanks & !before & valid;
+            let mut starts = !blanks & before & valid;
+            let odd = (returns << 1 | after_return) & !lines & valid;
+            after_return = returns >> 63;
+            if odd != 0 {
+                // A CR alone: the index ends before it.
+                let kept = ((1u64 << odd.trailing_zeros()) >> 1).saturating_sub(1);
+                (starts, ends, lines) = (starts & kept, ends & kept, lines & kept);
+                complete = false;
+            }
+            put(&mut self.ends, fields, ends, at);
+            put(&mut self.starts, begun, starts, at);
+            put(&mut self.lines, line_count, lines, at);
+            fields += ends.count_ones() as usize;
+            begun += starts.count_ones() as usize;
+            line_count += lines.count_ones() as usize;
+            if !complete {
+                break;
+            }
         }
         (self.fields, self.begun, self.line_count) = (fields, begun, line_count);
+        self.complete = complete;
     }
 
     /// Compares the ends of line with where the fields say they should be: one after each `columns`
     /// fields, the first after the field `next`. Where they aren't, `fields` is cut to the rows before.
-    #[inline]
-    pub(super) fn settle(&self, columns: usize, next: usize, fields: &mut usize, marks: Marks) -> Lines {
-        let lines = &self.lines[..self.line_count.min(SIZE)];
+    pub(super) fn settle(&self, chunk: &[u8], columns: usize, next: usize, fields: &mut usize) -> Lines {
         let mut rows = 0;
         let mut row_end = next;
-        while row_end < *fields {
-            let end = self.ends[row_end];
-            let good = lines.get(rows).is_some_and(|&line| match marks {
-                Marks::Byte(_) => line == end,
-                Marks::ByteCrLf(_) => line == end + 1,
-                Marks::Blanks => {
-                    line >= end && (row_end + 1 >= self.begun || line < self.starts[row_end + 1])
-                }
-            });
-            if !good {
-                *fields = (row_end + 1).saturating_sub(columns);
-                return Lines { rows, broken: true };
-            }
+        while row_end < *fields && self.is_line_end(chunk, row_end, rows) {
             rows += 1;
             row_end += columns;
         }
-        // One more among the fields of the row that is not ended.
-        let broken =
-            lines.get(rows).is_some_and(|&line| *fields >= self.begun || line < self.starts[*fields]);
+        let broken = row_end < *fields || self.lines_within(chunk, *fields) != rows;
+        if !broken {
+            return Lines { rows, broken };
+        }
+        // The same field by field.
+        rows = 0;
+        row_end = next;
+        for field in 0..*fields {
+            let ends_line = self.is_line_end(chunk, field, rows);
+            if ends_line != (field == row_end) {
+                *fields = (row_end + 1).saturating_sub(columns);
+                break;
+            }
+            if ends_line {
+                rows += 1;
+                row_end += columns;
+            }
+        }
+        // If nothing was wrong with any field, there is an end of line where no field ended.
+        *fields = (*fields).min((row_end + 1).saturating_sub(columns));
         Lines { rows, broken }
     }
-}
 
-/// Puts the positions of the set bits behind the first `count` of `list`.
-#[inline]
-#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn put(list: &mut [u16; SIZE], count: &mut usize, bits: u64, base: __m512i) {
-    let places = compress(bits);
-    store(list, *count, _mm512_add_epi16(low_half(places), base));
-    let more = bits.count_ones() as usize;
-    if more > 32 {
-        store(list, *count + 32, _mm512_add_epi16(high_half(places), base));
+    /// Whether the end of line number `line` comes after the field.
+    #[inline]
+    fn is_line_end(&self, chunk: &[u8], field: usize, line: usize) -> bool {
+        let end = self.ends[field];
+        match self.marks {
+            Marks::Byte(_) => chunk[usize::from(end)] == b'\n',
+            Marks::ByteCrLf(_) => chunk[usize::from(end)] == b'\r',
+            Marks::Blanks => {
+                line < self.line_count && self.lines[line] >= end && self.is_before(line, field + 1)
+            }
+        }
     }
-    *count += more;
+
+    /// Whether an end of line comes before the field, if that is in the index at all.
+    fn is_before(&self, line: usize, field: usize) -> bool {
+        field >= self.begun || self.lines[line] < self.starts[field]
+    }
+
+    /// Ends of line among or right after so many fields.
+    fn lines_within(&self, chunk: &[u8], fields: usize) -> usize {
+        match self.marks {
+            Marks::Blanks => (0..self.line_count).take_while(|&line| self.is_before(line, fields)).count(),
+            _ => {
+                let later = (fields..self.fields).filter(|&field| self.is_line_end(chunk, field, 0));
+                self.line_count - later.count()
+            }
+        }
+    }
+
+    /// The position after the end of line number `line`, which ends the row of the field `row_end`.
+    pub(super) fn after_line(&self, line: usize, row_end: usize) -> usize {
+        match self.marks {
+            Marks::Byte(_) => usize::from(self.ends[row_end]) + 1,
+            Marks::ByteCrLf(_) => usize::from(self.ends[row_end]) + 2,
+            Marks::Blanks => usize::from(self.lines[line]) + 1,
+        }
+    }
 }
 
-/// The numbers of the set bits, as bytes.
+/// A carriage return that ended the block before was taken for the end of a field.
+fn after_return_was_end(fields: usize, line_count: usize) -> bool {
+    fields > 0 && line_count > 0
+}
+
+/// Text in blocks of 64 bytes.
+struct Blocks<'a> {
+    whole: &'a [[u8; 64]],
+    rest: &'a [u8],
+    at: usize,
+}
+
+struct Block {
+    bytes: __m512i,
+    /// Which bytes are of the text.
+    valid: u64,
+    /// The position of the first.
+    at: usize,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let (whole, rest) = text.as_chunks();
+        Blocks { whole, rest, at: 0 }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
+    fn next(&mut self) -> Option<Block> {
+        let at = self.at;
+        self.at += 64;
+        if let Some((block, whole)) = self.whole.split_first() {
+            self.whole = whole;
+            return Some(Block { bytes: load(block), valid: u64::MAX, at });
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut block = [0; 64];
+        block[..self.rest.len()].copy_from_slice(self.rest);
+        let valid = (1 << self.rest.len()) - 1;
+        self.rest = &[];
+        Some(Block { bytes: load(&block), valid, at })
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn equal(bytes: __m512i, byte: u8) -> u64 {
+    _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8))
+}
+
+/// Puts the positions of the set bits into the list at a place, counted on from `base`.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn compress(bits: u64) -> __m512i {
+fn put(list: &mut Positions, place: usize, bits: u64, base: usize) {
     const NUMBERS: [u8; 64] = {
         let mut numbers = [0; 64];
         let mut i = 0;
@@ -222,19 +302,21 @@ fn compress(bits: u64) -> __m512i {
         }
         numbers
     };
-    _mm512_maskz_compress_epi8(bits, load(&NUMBERS))
-}
-
-#[inline]
-#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn low_half(bytes: __m512i) -> __m512i {
-    _mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes))
-}
-
-#[inline]
-#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn high_half(bytes: __m512i) -> __m512i {
-    _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64::<1>(bytes))
+    let numbers = _mm512_maskz_compress_epi8(bits, load(&NUMBERS));
+    // Sixteen in 64 bytes of text are more than most numbers allow.
+    let first = _mm256_cvtepu8_epi16(_mm512_castsi512_si128(numbers));
+    let first = _mm256_add_epi16(first, _mm256_set1_epi16(base as i16));
+    if let Some(place) = list.get_mut(place..).and_then(|rest| rest.first_chunk_mut::<16>()) {
+        // SAFETY: the 32 bytes behind the reference may be written, and no alignment is asked for.
+        unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), first) }
+    }
+    if bits.count_ones() > 16 {
+        let low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(numbers));
+        let high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64::<1>(numbers));
+        let base = _mm512_set1_epi16(base as i16);
+        store(list, place, _mm512_add_epi16(low, base));
+        store(list, place + 32, _mm512_add_epi16(high, base));
+    }
 }
 
 #[inline]
@@ -246,7 +328,7 @@ pub(super) fn load(bytes: &[u8; 64]) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store(list: &mut [u16; SIZE], at: usize, positions: __m512i) {
+fn store(list: &mut Positions, at: usize, positions: __m512i) {
     if let Some(place) = list.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<32>()) {
         // SAFETY: the 64 bytes behind the reference may be written, and no alignment is asked for.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), positions) }

@@ -74,56 +74,30 @@ struct Parts {
     refused: __mmask8,
 }
 
-const fn bytes_by(lane: usize, f: fn_of::Weight) -> [u8; 64] {
+/// Weights of neighbouring digits.
+const TENS: [u8; 64] = {
+    let mut bytes = [1; 64];
+    let mut i = 0;
+    while i < 64 {
+        bytes[i] = 10;
+        i += 2;
+    }
+    bytes
+};
+
+/// The byte `by` bytes before, within lanes of `lane` bytes. The first bytes of a lane stay.
+const fn before(lane: usize, by: usize) -> [u8; 64] {
     let mut bytes = [0; 64];
     let mut i = 0;
     while i < 64 {
-        bytes[i] = fn_of::apply(f, lane, i);
+        bytes[i] = if i % lane < by { i } else { i - by } as u8;
         i += 1;
     }
     bytes
 }
 
-/// Constant vectors, one byte after the other.
-mod fn_of {
-    #[derive(Clone, Copy)]
-    pub(super) enum Weight {
-        /// The least length of a field that reaches to this byte; the last byte is always read, so that
-        /// an empty field shows what is before it, which is no digit.
-        Reach,
-        /// The length of a field that begins with this byte; none begins a number with the last.
-        Begin,
-        /// Ten and one, for neighbouring digits.
-        Tens,
-        /// The byte before, within the lane.
-        Before,
-        /// Where the length of this byte's field is among eight 16-bit lengths.
-        Length([u8; 4]),
-    }
-
-    pub(super) const fn apply(weight: Weight, lane: usize, i: usize) -> u8 {
-        let j = i % lane;
-        match weight {
-            Weight::Reach if j == lane - 1 => 0,
-            Weight::Begin if j == lane - 1 => 255,
-            Weight::Reach | Weight::Begin => (lane - j) as u8,
-            Weight::Tens => [10, 1][i % 2],
-            Weight::Before => {
-                if j == 0 {
-                    i as u8
-                } else {
-                    i as u8 - 1
-                }
-            }
-            Weight::Length(fields) => 2 * fields[i / lane],
-        }
-    }
-}
-
-use fn_of::Weight;
-
-/// Parses the eight fields and gives a bit for each that it does not take. Each field ends at least 40
-/// bytes after the start of the text.
+/// Parses the eight fields and gives a bit for each that it does not take. Their positions are counted
+/// from `at`.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn group<T: Lanes>(
@@ -134,19 +108,29 @@ pub(super) fn group<T: Lanes>(
     group: &mut [T; LANES],
     shapes: &mut Shapes,
 ) -> u8 {
+    // Each position on its own before all in one, so that they aren't taken out of the vector again.
+    let offsets = ends.map(usize::from);
     let (first, last) = (load_positions(starts), load_positions(ends));
+    let most = text.len().saturating_sub(at).min(u16::MAX.into()) as u16;
+    let least = 32usize.saturating_sub(at) as u16;
+    let outside = _mm_cmpgt_epu16_mask(last, _mm_set1_epi16(most as i16))
+        | _mm_cmplt_epu16_mask(last, _mm_set1_epi16(least as i16));
+    if outside != 0 || at > text.len() {
+        return u8::MAX;
+    }
+    // SAFETY: each field ends within the text, and has 32 bytes of it before its end.
+    let fields = unsafe { Fields::new(&text[at..], &offsets) };
     let lengths = _mm_sub_epi16(last, first);
     let float = matches!(T::KIND, Kind::Double | Kind::Single);
-    let short = if float { 15 } else { 16 };
-    let long = _mm_cmpgt_epu16_mask(lengths, _mm_set1_epi16(short));
+    let long = _mm_cmpgt_epu16_mask(lengths, _mm_set1_epi16(if float { 15 } else { 16 }));
     if long == 0 && shapes.skip_short == 0 {
         if float {
-            let parts = short_parts::<true>(text, at, ends, lengths);
+            let parts = short_parts::<T, true>(fields, lengths);
             if parts.refused == 0 {
                 return finish_floats(parts, short_doubles(parts), group);
             }
         } else {
-            let parts = short_parts::<false>(text, at, ends, lengths);
+            let parts = short_parts::<T, false>(fields, lengths);
             if parts.refused == 0 {
                 return finish_integers(parts, group);
             }
@@ -154,13 +138,79 @@ pub(super) fn group<T: Lanes>(
         shapes.skip_short = 8;
     }
     shapes.skip_short = shapes.skip_short.saturating_sub(1);
-    if float {
-        let mut parts = long_parts::<true>(text, at, ends, lengths, last);
-        let doubles = long_doubles(&mut parts);
-        finish_floats(parts, doubles, group)
-    } else {
-        let parts = long_parts::<false>(text, at, ends, lengths, last);
-        finish_integers(parts, group)
+    let pairs = [fields.pair(0), fields.pair(1), fields.pair(2), fields.pair(3)];
+    if !float {
+        let (parts, _) = long_parts::<T, false, 0>(pairs, lengths);
+        return finish_integers(parts, group);
+    }
+    let (with, exponents) = exponents_of(pairs);
+    let (mut parts, places) = match with {
+        0 => long_parts::<T, true, 0>(pairs, lengths),
+        u8::MAX => long_parts::<T, true, 4>(pairs, lengths),
+        _ => {
+            let (a, a_places) = long_parts::<Mixed, true, 0>(pairs, lengths);
+            let (b, b_places) = long_parts::<Mixed, true, 4>(pairs, lengths);
+            let parts = Parts {
+                mantissas: _mm512_mask_mov_epi64(a.mantissas, with, b.mantissas),
+                powers: a.powers,
+                negative: a.negative & !with | b.negative & with,
+                refused: a.refused & !with | b.refused & with,
+            };
+            (parts, _mm256_mask_mov_epi32(a_places, with, b_places))
+        }
+    };
+    parts.powers = _mm512_cvtepi32_epi64(_mm256_sub_epi32(exponents, places));
+    let doubles = long_doubles(&mut parts);
+    finish_floats(parts, doubles, group)
+}
+
+/// Tells the copies of a function apart, so that the compiler has one for each place.
+struct Mixed;
+
+/// Eight ends of fields, each with 32 readable bytes before it.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    text: &'a [u8],
+    ends: &'a [usize; LANES],
+}
+
+impl<'a> Fields<'a> {
+    /// # Safety
+    /// For each end, the 32 bytes before `text[end]` are part of the slice's allocation and readable, as
+    /// if the slice had been cut off a longer one.
+    unsafe fn new(text: &'a [u8], ends: &'a [usize; LANES]) -> Self {
+        Fields { text, ends }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512vl")]
+    fn last_16(self, field: usize) -> __m128i {
+        // SAFETY: as `new` was promised; no alignment is asked for.
+        unsafe { _mm_loadu_si128(self.text.as_ptr().offset(self.ends[field] as isize - 16).cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512vl")]
+    fn last_32(self, field: usize) -> __m256i {
+        // SAFETY: as `new` was promised; no alignment is asked for.
+        unsafe { _mm256_loadu_si256(self.text.as_ptr().offset(self.ends[field] as isize - 32).cast()) }
+    }
+
+    /// Fields 2i and 2i + 1.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn pair(self, i: usize) -> __m512i {
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(self.last_32(2 * i)), self.last_32(2 * i + 1))
+    }
+
+    /// Fields i, i + 2, i + 4 and i + 6.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn four(self, i: usize) -> __m512i {
+        let bytes = _mm512_castsi128_si512(self.last_16(i));
+        let bytes = _mm512_inserti32x4::<1>(bytes, self.last_16(i + 2));
+        let bytes = _mm512_inserti32x4::<2>(bytes, self.last_16(i + 4));
+        _mm512_inserti32x4::<3>(bytes, self.last_16(i + 6))
     }
 }
 
@@ -168,80 +218,106 @@ pub(super) fn group<T: Lanes>(
 /// ones in the other, as packing interleaves them.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn short_parts<const FLOAT: bool>(text: &[u8], at: usize, ends: &[u16; LANES], lengths: __m128i) -> Parts {
-    const EVEN: [u8; 64] = bytes_by(16, Weight::Length([0, 2, 4, 6]));
-    const ODD: [u8; 64] = bytes_by(16, Weight::Length([1, 3, 5, 7]));
-    let even = short_digits::<FLOAT>(text, at, [ends[0], ends[2], ends[4], ends[6]], spread(lengths, &EVEN));
-    let odd = short_digits::<FLOAT>(text, at, [ends[1], ends[3], ends[5], ends[7]], spread(lengths, &ODD));
-    let fours = _mm512_packus_epi32(even.fours, odd.fours);
-    let negative = in_order(even.negative, odd.negative);
+fn short_parts<T, const FLOAT: bool>(fields: Fields<'_>, lengths: __m128i) -> Parts {
+    // An empty field is read as one byte, which is no digit.
+    let lengths = _mm_max_epu16(lengths, _mm_set1_epi16(1));
+    let begins = _mm_sllv_epi16(_mm_set1_epi16(1), _mm_sub_epi16(_mm_set1_epi16(16), lengths));
+    let begins =
+        _mm_shuffle_epi8(begins, _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    let even = digits::<FLOAT, 16, 0>(fields.four(0), _mm_cvtsi128_si64(begins) as u64);
+    let odd = digits::<FLOAT, 16, 0>(fields.four(1), _mm_extract_epi64::<1>(begins) as u64);
     let mut refused = 0;
     if even.wrong | odd.wrong != 0 {
         let wrong = in_order(even.wrong, odd.wrong);
         refused = _mm_test_epi16_mask(wrong, wrong);
     }
+    let signs = in_order(even.signs, odd.signs);
+    let points = _mm_and_si128(signs, _mm_set1_epi16(i16::MAX));
     Parts {
-        mantissas: sixteens(fours),
-        powers: _mm512_lzcnt_epi64(_mm512_cvtepu16_epi64(in_order(even.points, odd.points))),
-        negative: _mm_test_epi16_mask(negative, negative),
+        mantissas: sixteens(_mm512_packus_epi32(even.fours, odd.fours)),
+        powers: _mm512_lzcnt_epi64(_mm512_cvtepu16_epi64(points)),
+        negative: _mm_movepi16_mask(signs),
         refused,
     }
 }
 
-/// The digits of some fields, four in each 32 bits; and a bit for each byte that is a minus sign, a
-/// point, or wrong.
+/// The digits of some fields.
 struct Digits {
+    /// Four digits in each 32 bits.
     fours: __m512i,
-    negative: u64,
-    points: u64,
+    /// Of each lane the highest bit if there is a minus sign, and below that the bit of the point.
+    signs: u64,
+    /// A bit for each byte that should not be there.
     wrong: u64,
 }
 
+/// Takes fields apart that end `TAIL` bytes before the end of their lanes. `begins` has a bit in each
+/// lane for the field's first byte.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn short_digits<const FLOAT: bool>(text: &[u8], at: usize, ends: [u16; 4], lengths: __m512i) -> Digits {
-    let field = |end: u16| load_16(text, at + usize::from(end));
-    let bytes = _mm512_castsi128_si512(field(ends[0]));
-    let bytes = _mm512_inserti32x4::<1>(bytes, field(ends[1]));
-    let bytes = _mm512_inserti32x4::<2>(bytes, field(ends[2]));
-    let bytes = _mm512_inserti32x4::<3>(bytes, field(ends[3]));
-    digits::<FLOAT, 16>(bytes, lengths)
-}
-
-#[inline]
-#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn digits<const FLOAT: bool, const LANE: usize>(bytes: __m512i, lengths: __m512i) -> Digits {
+fn digits<const FLOAT: bool, const LANE: usize, const TAIL: usize>(bytes: __m512i, begins: u64) -> Digits {
     const { assert!(LANE == 16 || LANE == 32) };
-    let reach = const { bytes_by(LANE, Weight::Reach) };
-    let begin = const { bytes_by(LANE, Weight::Begin) };
-    let tens = const { bytes_by(LANE, Weight::Tens) };
-    let before = const { bytes_by(LANE, Weight::Before) };
-    // One bit in each lane: its lowest, and all but its highest.
+    // One bit in each lane: its lowest, its highest, the last digit's. And all below the highest.
     let low: u64 = if LANE == 16 { 0x0001_0001_0001_0001 } else { 0x0000_0001_0000_0001 };
-    let below = !(low << (LANE - 1));
+    let high = low << (LANE - 1);
+    let last = high >> TAIL;
+    let below = !high;
 
-    let inside = _mm512_cmpge_epu8_mask(lengths, load(&reach));
-    let begins = _mm512_cmpeq_epi8_mask(lengths, load(&begin));
-    let negative = _mm512_mask_cmpeq_epi8_mask(begins, bytes, _mm512_set1_epi8(b'-' as i8));
-    let mut digit = inside & !negative;
-    let mut points = 0;
-    if FLOAT {
-        points = _mm512_mask_cmpeq_epi8_mask(inside & below, bytes, _mm512_set1_epi8(b'.' as i8));
-        digit &= !points;
-    }
-    let values = _mm512_maskz_sub_epi8(digit, bytes, _mm512_set1_epi8(b'0' as i8));
-    let mut wrong = _mm512_cmpgt_epu8_mask(values, _mm512_set1_epi8(9));
-    let mut values = values;
+    let inside = !begins.wrapping_sub(low) & (last | last.wrapping_sub(low));
+    let minus = _mm512_mask_cmpeq_epi8_mask(inside, bytes, _mm512_set1_epi8(b'-' as i8));
+    let mut digit = inside & !minus;
+    let mut wrong = minus & (!begins | last);
+    let mut signs = (minus.wrapping_add(below)) & high;
+    let point = if FLOAT {
+        _mm512_mask_cmpeq_epi8_mask(inside & !last, bytes, _mm512_set1_epi8(b'.' as i8))
+    } else {
+        0
+    };
+    digit &= !point;
+    let mut values = _mm512_maskz_sub_epi8(digit, bytes, _mm512_set1_epi8(b'0' as i8));
+    wrong |= _mm512_cmpgt_epu8_mask(values, _mm512_set1_epi8(9));
     if FLOAT {
         // In each lane with a point: the bits up to it, by taking the lowest bit from twice the point's.
-        let pointed = ((points + below) >> (LANE - 1)) & low;
-        wrong |= points & points.wrapping_sub(pointed);
-        let up_to = (points << 1).wrapping_sub(pointed);
-        values = _mm512_mask_permutexvar_epi8(values, up_to, load(&before), values);
+        let point = point << TAIL;
+        let pointed = (point.wrapping_add(below) & high) >> (LANE - 1);
+        wrong |= point & point.wrapping_sub(pointed);
+        let up_to = (point << 1).wrapping_sub(pointed);
+        signs |= point;
+        // What is before the point moves on by one byte, and all by the tail.
+        let one = load(const { &before(LANE, TAIL + 1) });
+        values = if TAIL == 0 {
+            _mm512_mask_permutexvar_epi8(values, up_to, one, values)
+        } else {
+            let all = load(const { &before(LANE, TAIL) });
+            _mm512_permutexvar_epi8(_mm512_mask_mov_epi8(all, up_to, one), values)
+        };
     }
-    let twos = _mm512_maddubs_epi16(values, load(&tens));
+    let twos = _mm512_maddubs_epi16(values, load(&TENS));
     let fours = _mm512_madd_epi16(twos, _mm512_set1_epi32(1 << 16 | 100));
-    Digits { fours, negative, points, wrong }
+    Digits { fours, signs: in_register(signs), wrong: in_register(wrong) }
+}
+
+/// The same number, in a general register: the optimiser would else gather the masks of all lanes into
+/// vectors to calculate there, where it is crowded.
+#[inline(always)]
+fn in_register(mut number: u64) -> u64 {
+    // SAFETY: this is no instruction at all.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags))
+    };
+    number
+}
+
+/// The same numbers, in a vector: the optimiser would else know the upper word of a product, take all
+/// lanes out of their vectors, and multiply them one by one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_vector(mut numbers: __m512i) -> __m512i {
+    // SAFETY: this is no instruction at all.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags))
+    };
+    numbers
 }
 
 /// Numbers of sixteen digits from their fours (16 bits each), the first the most significant.
@@ -253,47 +329,33 @@ fn sixteens(fours: __m512i) -> __m512i {
     _mm512_add_epi64(upper, _mm512_srli_epi64::<32>(eights))
 }
 
-/// Fields of up to 32 bytes, two to a vector, with or without an exponent of two digits.
+/// Fields of up to 32 bytes, two to a vector, of which the last `TAIL` are for others to read. Gives the
+/// digits after the point too. (`T` as for `Mixed`.)
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn long_parts<const FLOAT: bool>(
-    text: &[u8],
-    at: usize,
-    ends: &[u16; LANES],
+fn long_parts<T, const FLOAT: bool, const TAIL: usize>(
+    pairs: [__m512i; 4],
     lengths: __m128i,
-    last: __m128i,
-) -> Parts {
-    const LENGTHS: [[u8; 64]; 4] = [
-        bytes_by(32, Weight::Length([0, 1, 0, 0])),
-        bytes_by(32, Weight::Length([2, 3, 0, 0])),
-        bytes_by(32, Weight::Length([4, 5, 0, 0])),
-        bytes_by(32, Weight::Length([6, 7, 0, 0])),
-    ];
-    let mut ends = *ends;
-    let mut lengths = lengths;
-    let mut exponents = _mm256_setzero_si256();
-    if FLOAT {
-        let (with, values) = exponents_of(text, at, &ends);
-        exponents = values;
-        let four = _mm_maskz_set1_epi16(with, 4);
-        lengths = _mm_sub_epi16(lengths, four);
-        store_positions(&mut ends, _mm_sub_epi16(last, four));
-    }
-    let mut refused = _mm_cmpgt_epu16_mask(lengths, _mm_set1_epi16(32));
-    let part = |i: usize| {
-        let field = |end: u16| load_32(text, at + usize::from(end));
-        let bytes = _mm512_castsi256_si512(field(ends[2 * i]));
-        let bytes = _mm512_inserti64x4::<1>(bytes, field(ends[2 * i + 1]));
-        digits::<FLOAT, 32>(bytes, spread(lengths, &LENGTHS[i]))
-    };
-    let (a, b, c, d) = (part(0), part(1), part(2), part(3));
-    let bits =
-        |f: fn(&Digits) -> u64| _mm256_set_epi64x(f(&d) as i64, f(&c) as i64, f(&b) as i64, f(&a) as i64);
+) -> (Parts, __m256i) {
+    // The moves within a lane leave its first bytes as they are, so no field may reach so far.
+    let longest = (if FLOAT { 31 } else { 32 }) - TAIL as i16;
+    let mut refused = _mm_cmpgt_epu16_mask(lengths, _mm_set1_epi16(longest));
+    let lengths = _mm_max_epu16(lengths, _mm_set1_epi16(TAIL as i16 + 1));
+    let lengths = _mm256_cvtepu16_epi32(_mm_min_epu16(lengths, _mm_set1_epi16(longest)));
+    let begins = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_sub_epi32(_mm256_set1_epi32(32), lengths));
+    let [a, b, c, d] = pairs;
+    let a = digits::<FLOAT, 32, TAIL>(a, _mm256_extract_epi64::<0>(begins) as u64);
+    let b = digits::<FLOAT, 32, TAIL>(b, _mm256_extract_epi64::<1>(begins) as u64);
+    let c = digits::<FLOAT, 32, TAIL>(c, _mm256_extract_epi64::<2>(begins) as u64);
+    let d = digits::<FLOAT, 32, TAIL>(d, _mm256_extract_epi64::<3>(begins) as u64);
     if a.wrong | b.wrong | c.wrong | d.wrong != 0 {
-        let wrong = bits(|digits| digits.wrong);
+        let wrong = _mm256_set_epi64x(d.wrong as i64, c.wrong as i64, b.wrong as i64, a.wrong as i64);
         refused |= _mm256_test_epi32_mask(wrong, wrong);
     }
-    let negative = bits(|digits| digits.negative);
+    let signs = _mm256_set1_epi64x(a.signs as i64);
+    let signs = _mm256_mask_set1_epi64(signs, 2, b.signs as i64);
+    let signs = _mm256_mask_set1_epi64(signs, 4, c.signs as i64);
+    let signs = _mm256_mask_set1_epi64(signs, 8, d.signs as i64);
     let left = sixteens(_mm512_packus_epi32(a.fours, b.fours));
     let right = sixteens(_mm512_packus_epi32(c.fours, d.fours));
     // Packing leaves the upper sixteen digits of fields 0 and 2, the lower of both, then of 1 and 3.
@@ -303,26 +365,22 @@ fn long_parts<const FLOAT: bool>(
     refused |= _mm512_cmpge_epu64_mask(uppers, _mm512_set1_epi64(1844));
     let mantissas =
         _mm512_add_epi64(_mm512_mullo_epi64(uppers, _mm512_set1_epi64(10_000_000_000_000_000)), lowers);
-    let mut powers = _mm512_setzero_si512();
-    if FLOAT {
-        // Leading zeros of the point's bit are the digits after it; 32 of them are no point.
-        let points = _mm256_lzcnt_epi32(bits(|digits| digits.points));
-        let places = _mm256_and_si256(points, _mm256_set1_epi32(31));
-        powers = _mm512_cvtepi32_epi64(_mm256_sub_epi32(exponents, places));
-    }
-    Parts { mantissas, powers, negative: _mm256_test_epi32_mask(negative, negative), refused }
+    // Leading zeros of the point's bit, less one, are the digits after it; 32 of them are no point.
+    let points = _mm256_and_si256(signs, _mm256_set1_epi32(i32::MAX));
+    let places = _mm256_and_si256(_mm256_lzcnt_epi32(points), _mm256_set1_epi32(31));
+    let negative = _mm256_movepi32_mask(signs);
+    (Parts { mantissas, powers: _mm512_setzero_si512(), negative, refused }, places)
 }
 
 /// Which fields end in `e`, a sign and two digits, and their exponents; 0 for the others.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn exponents_of(text: &[u8], at: usize, ends: &[u16; LANES]) -> (__mmask8, __m256i) {
-    let four = |end: u16| {
-        let end = at + usize::from(end);
-        text[..end].last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes)) as i32
-    };
-    let [a, b, c, d, e, f, g, h] = *ends;
-    let bytes = _mm256_setr_epi32(four(a), four(b), four(c), four(d), four(e), four(f), four(g), four(h));
+fn exponents_of(pairs: [__m512i; 4]) -> (__mmask8, __m256i) {
+    let [a, b, c, d] = pairs;
+    let pick = _mm512_setr_epi32(7, 15, 23, 31, 7, 15, 23, 31, 0, 0, 0, 0, 0, 0, 0, 0);
+    let front = _mm512_permutex2var_epi32(a, pick, b);
+    let back = _mm512_permutex2var_epi32(c, pick, d);
+    let bytes = _mm512_castsi512_si256(_mm512_mask_mov_epi32(front, 0xF0, back));
     let lower = _mm256_or_si256(bytes, _mm256_set1_epi32(0x20));
     let values = _mm256_sub_epi8(lower, _mm256_set1_epi32(i32::from_le_bytes(*b"e+00")));
     // Nothing may be left of the `e`, 0 or 2 of the sign (a comma would leave 1), 9 of the digits.
@@ -349,7 +407,7 @@ fn short_doubles(parts: Parts) -> __m512d {
 
 /// The powers of ten that long parts can have: a two-digit exponent less up to 31 digits after the point.
 const LEAST_POWER: i64 = -130;
-const HIGHS: [u64; 256] = {
+static HIGHS: [u64; 256] = {
     let mut highs = [0; 256];
     let mut i = 0;
     while i < 256 {
@@ -358,7 +416,6 @@ const HIGHS: [u64; 256] = {
     }
     highs
 };
-static HIGH_WORDS: [u64; 256] = HIGHS;
 
 /// The nearest doubles of long parts, by the method of `number::lemire` with one multiplication; what
 /// that leaves open is refused.
@@ -374,12 +431,13 @@ fn long_doubles(parts: &mut Parts) -> __m512d {
     let mantissas = parts.mantissas;
     let zeros = _mm512_lzcnt_epi64(mantissas);
     let w = _mm512_sllv_epi64(mantissas, zeros);
-    let t = gather(_mm512_sub_epi64(parts.powers, _mm512_set1_epi64(LEAST_POWER)));
+    let t = high_words(_mm512_sub_epi64(parts.powers, _mm512_set1_epi64(LEAST_POWER)));
 
     let low_word = _mm512_set1_epi64(0xFFFF_FFFF);
     let (w_high, t_high) = (_mm512_srli_epi64::<32>(w), _mm512_srli_epi64::<32>(t));
     let low = _mm512_mul_epu32(w, t);
     let cross = _mm512_add_epi64(_mm512_mul_epu32(w_high, t), _mm512_srli_epi64::<32>(low));
+    let cross = in_vector(cross);
     let other = _mm512_add_epi64(_mm512_mul_epu32(w, t_high), _mm512_and_si512(cross, low_word));
     let high = _mm512_add_epi64(_mm512_mul_epu32(w_high, t_high), _mm512_srli_epi64::<32>(cross));
     let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(other));
@@ -445,13 +503,6 @@ fn finish_integers<T: Lanes>(parts: Parts, group: &mut [T; LANES]) -> u8 {
     refused
 }
 
-/// The length of each byte's field.
-#[inline]
-#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
-fn spread(lengths: __m128i, places: &[u8; 64]) -> __m512i {
-    _mm512_permutexvar_epi8(load(places), _mm512_castsi128_si512(lengths))
-}
-
 /// Bits of the even and of the odd fields, 16 each, as bits of all fields.
 #[inline]
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
@@ -459,32 +510,38 @@ fn in_order(even: u64, odd: u64) -> __m128i {
     _mm_unpacklo_epi16(_mm_cvtsi64_si128(even as i64), _mm_cvtsi64_si128(odd as i64))
 }
 
+/// The words of `HIGHS` with the eight numbers given, each below 256. They are mostly near each other,
+/// so first comes a look into the sixteen around the first of them.
+#[inline]
+#[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,avx512dq,avx512cd,bmi1,bmi2,lzcnt,popcnt")]
+fn high_words(numbers: __m512i) -> __m512i {
+    let first = _mm_cvtsi128_si64(_mm512_castsi512_si128(numbers)) as usize;
+    let base = first.saturating_sub(8).min(HIGHS.len() - 16);
+    let near = _mm512_sub_epi64(numbers, _mm512_set1_epi64(base as i64));
+    if let Some((low, rest)) = HIGHS[base..].split_first_chunk::<LANES>()
+        && let Some(high) = rest.first_chunk::<LANES>()
+        && _mm512_cmpge_epu64_mask(near, _mm512_set1_epi64(16)) == 0
+    {
+        return _mm512_permutex2var_epi64(load_words(low), near, load_words(high));
+    }
+    let mut words = [0; LANES];
+    store_words(&mut words, numbers);
+    words = words.map(|number| HIGHS[number as usize % HIGHS.len()]);
+    load_words(&words)
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn gather(indices: __m512i) -> __m512i {
-    let indices = _mm512_and_si512(indices, _mm512_set1_epi64(255));
-    // SAFETY: the indices are below 256, so each word read is one of the table.
-    unsafe { _mm512_i64gather_epi64::<8>(indices, HIGH_WORDS.as_ptr().cast()) }
+fn load_words(words: &[u64; LANES]) -> __m512i {
+    // SAFETY: the 64 bytes behind the reference may be read, and no alignment is asked for.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
 #[inline]
-#[target_feature(enable = "avx512vl")]
-fn load_16(text: &[u8], end: usize) -> __m128i {
-    match text[..end].last_chunk::<16>() {
-        // SAFETY: the 16 bytes behind the reference may be read, and no alignment is asked for.
-        Some(bytes) => unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) },
-        None => _mm_setzero_si128(),
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512vl")]
-fn load_32(text: &[u8], end: usize) -> __m256i {
-    match text[..end].last_chunk::<32>() {
-        // SAFETY: the 32 bytes behind the reference may be read, and no alignment is asked for.
-        Some(bytes) => unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) },
-        None => _mm256_setzero_si256(),
-    }
+#[target_feature(enable = "avx512f")]
+fn store_words(words: &mut [u64; LANES], values: __m512i) {
+    // SAFETY: the 64 bytes behind the reference may be written, and no alignment is asked for.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), values) }
 }
 
 #[inline]
@@ -492,11 +549,4 @@ fn load_32(text: &[u8], end: usize) -> __m256i {
 fn load_positions(positions: &[u16; LANES]) -> __m128i {
     // SAFETY: the 16 bytes behind the reference may be read, and no alignment is asked for.
     unsafe { _mm_loadu_si128(positions.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512vl")]
-fn store_positions(positions: &mut [u16; LANES], values: __m128i) {
-    // SAFETY: the 16 bytes behind the reference may be written, and no alignment is asked for.
-    unsafe { _mm_storeu_si128(positions.as_mut_ptr().cast(), values) }
 }

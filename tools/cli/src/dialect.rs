@@ -1,0 +1,179 @@
+//! The options that say how a text table is written.
+
+use arrshard::DType;
+use arrshard::text::detect::Given;
+use arrshard::text::{Delimiter, Header, Layout, LineEnd, Missing, Ragged, TextOptions};
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+#[command(next_help_heading = "Text input")]
+pub(crate) struct TextArgs {
+    /// What separates fields: one character, or tab, comma, semicolon, pipe, space, or blanks
+    /// for runs of spaces and tabs [default: by the name and the first lines]
+    #[arg(long, value_name = "C", value_parser = delimiter, allow_hyphen_values = true)]
+    delimiter: Option<Delimiter>,
+    /// Whether the first row has the names of the columns
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = false)]
+    header: HeaderArg,
+    /// Leave out the rest of a line from PREFIX on; none: nothing is a comment
+    #[arg(long, value_name = "PREFIX", value_parser = comment, allow_hyphen_values = true)]
+    comment: Option<Comment>,
+    /// Leave out the first N lines, as an editor counts them
+    #[arg(long, value_name = "N", alias = "skip-lines", default_value_t = 0, hide_default_value = true)]
+    skip_rows: u64,
+    /// Take at most N rows
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+    /// Type of every value: f8, i4, u1 … or float64, f32, bf16 … [default: by what is there]
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    dtype: Option<Kind>,
+    /// What an empty field or NA becomes: error, nan, or a value
+    #[arg(long, value_name = "WHAT", value_parser = missing, allow_hyphen_values = true)]
+    missing: Option<Missing>,
+    /// What encloses fields that hold delimiters: one character, or none
+    #[arg(long, value_name = "C", value_parser = quote)]
+    quote: Option<Quote>,
+    /// What becomes of rows with too few or too many fields
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    ragged: RaggedArg,
+    /// One matrix, or one array a column
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    layout: LayoutArg,
+    /// Where lines end: lf (and CRLF), any (CR too), auto
+    #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true)]
+    line_end: LineEndArg,
+    /// Numbers beyond the range of their float type become infinite
+    #[arg(long)]
+    allow_overflow: bool,
+}
+
+impl TextArgs {
+    pub(crate) fn options(&self) -> TextOptions {
+        let mut options = TextOptions::default();
+        options.given = Given {
+            extension: None,
+            delimiter: self.delimiter,
+            quote: self.quote.map(|quote| quote.0),
+            comment: self.comment.clone().map(|comment| comment.0),
+            line_end: match self.line_end {
+                LineEndArg::Auto => None,
+                LineEndArg::Lf => Some(LineEnd::Lf),
+                LineEndArg::Any => Some(LineEnd::Any),
+            },
+            header: match self.header {
+                HeaderArg::Auto => Header::Auto,
+                HeaderArg::Yes => Header::Yes,
+                HeaderArg::No => Header::No,
+            },
+            skip_lines: self.skip_rows,
+            max_rows: self.max_rows,
+            missing: self.missing.clone().unwrap_or_default(),
+            ragged: match self.ragged {
+                RaggedArg::Error => Ragged::Error,
+                RaggedArg::Pad => Ragged::Pad,
+                RaggedArg::Skip => Ragged::Skip,
+            },
+        };
+        options.dtype = self.dtype.and_then(|kind| kind.0);
+        options.layout = match self.layout {
+            LayoutArg::Auto => Layout::Auto,
+            LayoutArg::Matrix => Layout::Matrix,
+            LayoutArg::Columns => Layout::Columns,
+        };
+        options.allow_overflow = self.allow_overflow;
+        options
+    }
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum HeaderArg {
+    #[default]
+    Auto,
+    Yes,
+    No,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum RaggedArg {
+    #[default]
+    Error,
+    Pad,
+    Skip,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum LayoutArg {
+    #[default]
+    Auto,
+    Matrix,
+    Columns,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum LineEndArg {
+    #[default]
+    Auto,
+    Lf,
+    Any,
+}
+
+#[derive(Clone)]
+struct Comment(Option<Vec<u8>>);
+
+#[derive(Clone, Copy)]
+struct Quote(Option<u8>);
+
+/// No dtype is "auto".
+#[derive(Clone, Copy)]
+struct Kind(Option<DType>);
+
+/// A delimiter as people write it, where a shell makes the character itself hard to type.
+pub(crate) fn delimiter(text: &str) -> Result<Delimiter, String> {
+    let byte = match text {
+        "tab" | "\\t" => b'\t',
+        "comma" => b',',
+        "semicolon" => b';',
+        "pipe" => b'|',
+        "space" => b' ',
+        "blanks" => return Ok(Delimiter::Blanks),
+        _ => one_byte(text).ok_or(
+            "expected one ASCII character, or tab, comma, semicolon, pipe, space or blanks",
+        )?,
+    };
+    Ok(Delimiter::Byte(byte))
+}
+
+fn one_byte(text: &str) -> Option<u8> {
+    match text.as_bytes() {
+        &[byte] if byte.is_ascii() => Some(byte),
+        _ => None,
+    }
+}
+
+fn quote(text: &str) -> Result<Quote, String> {
+    match text {
+        "none" => Ok(Quote(None)),
+        _ => one_byte(text)
+            .map(|byte| Quote(Some(byte)))
+            .ok_or_else(|| "expected one ASCII character or none".to_owned()),
+    }
+}
+
+fn comment(text: &str) -> Result<Comment, String> {
+    Ok(Comment((text != "none").then(|| text.as_bytes().to_vec())))
+}
+
+fn missing(text: &str) -> Result<Missing, String> {
+    Ok(match text {
+        "error" => Missing::Error,
+        "nan" => Missing::NaN,
+        value => Missing::Value(value.to_owned()),
+    })
+}
+
+fn dtype(text: &str) -> Result<Kind, String> {
+    match text {
+        "auto" => Ok(Kind(None)),
+        _ => DType::parse(text).map(|dtype| Kind(Some(dtype))).map_err(|e| e.to_string()),
+    }
+}
