@@ -9,8 +9,8 @@
 pub mod count;
 pub mod detect;
 pub mod dialect;
-pub mod format;
 pub mod foreign;
+pub mod format;
 pub mod matrix;
 pub mod number;
 pub mod plain;

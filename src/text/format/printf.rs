@@ -31,7 +31,8 @@ pub(super) enum Piece {
 pub enum Style {
     /// The shortest digits that read back to the same value, laid out as Python's `repr(float)`: `0.1`,
     /// `1e-05`, `1.0`, `nan`. `float32` and the 16-bit types have the shortest digits of their own type. A
-    /// bool is `0` or `1`, a complex number `(1.5-2j)`: `np.loadtxt` reads both back.
+    /// bool is `true` or `false`, so that it is read back as one, and a complex number `(1.5-2j)`, which
+    /// `np.loadtxt` reads too.
     Shortest,
     /// One format: with one conversion it serves every column (a complex one as ` (%.18e%+.18ej)`, as
     /// `np.savetxt` has it); otherwise it is the whole row, with one conversion a column (two a complex

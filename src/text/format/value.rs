@@ -76,8 +76,8 @@ impl Value for bool {
     }
     #[inline(always)]
     fn shortest(self, w: &mut Window) -> usize {
-        w[0] = b'0' + u8::from(self);
-        1
+        w[..5].copy_from_slice(if self { b"true\0" } else { b"false" });
+        5 - usize::from(self)
     }
     fn string(self, w: &mut Window) -> usize {
         let text: &[u8] = if self { b"True" } else { b"False" };

@@ -136,9 +136,8 @@ pub(crate) fn delimiter(text: &str) -> Result<Delimiter, String> {
         "pipe" => b'|',
         "space" => b' ',
         "blanks" => return Ok(Delimiter::Blanks),
-        _ => one_byte(text).ok_or(
-            "expected one ASCII character, or tab, comma, semicolon, pipe, space or blanks",
-        )?,
+        _ => one_byte(text)
+            .ok_or("expected one ASCII character, or tab, comma, semicolon, pipe, space or blanks")?,
     };
     Ok(Delimiter::Byte(byte))
 }

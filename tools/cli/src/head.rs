@@ -63,9 +63,8 @@ fn print(
     out: &mut Results,
 ) -> Outcome<()> {
     let rows = rows.min(part.rows());
-    let read = |rows: Range<u64>, front: u64, back: u64| {
-        work.on_threads(|| part.read(dataset, rows, front, back))
-    };
+    let read =
+        |rows: Range<u64>, front: u64, back: u64| work.on_threads(|| part.read(dataset, rows, front, back));
     // No column is narrower than one character and a gap, so more than these can't be shown.
     let most = (room / 3 + 1) as u64;
     let (mut front, mut back) = if part.width <= 2 * most { (part.width, 0) } else { (most, most) };
@@ -144,7 +143,12 @@ impl Part<'_> {
 
     fn caption(&self) -> String {
         match &self.entries[..] {
-            [one] => format!("{}: {} {}", escape(one.name.as_bytes(), TITLE_BYTES), one.dtype_name(), one.shape_text()),
+            [one] => format!(
+                "{}: {} {}",
+                escape(one.name.as_bytes(), TITLE_BYTES),
+                one.dtype_name(),
+                one.shape_text()
+            ),
             many => format!("{} arrays {}", many.len(), many[0].shape_text()),
         }
     }

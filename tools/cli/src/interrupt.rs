@@ -16,7 +16,10 @@ pub(crate) fn progress() -> Result<&'static Progress> {
         progress.stop();
     };
     ctrlc::try_set_handler(on_signal).map_err(|e| {
-        Error::new(ErrorKind::Io, format!("expected to handle interrupts, found {}", e.to_string().to_lowercase()))
+        Error::new(
+            ErrorKind::Io,
+            format!("expected to handle interrupts, found {}", e.to_string().to_lowercase()),
+        )
     })?;
     Ok(progress)
 }

@@ -40,9 +40,10 @@ impl Work {
         work: impl FnOnce() -> arrshard::Result<T> + Send,
     ) -> arrshard::Result<T> {
         let Some(jobs) = self.jobs else { return work() };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build().map_err(|e| {
-            Error::new(ErrorKind::Io, format!("expected {jobs} threads, found {e}"))
-        })?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs.into())
+            .build()
+            .map_err(|e| Error::new(ErrorKind::Io, format!("expected {jobs} threads, found {e}")))?;
         pool.install(work)
     }
 }

@@ -118,10 +118,8 @@ fn options(args: &Args) -> Result<PackOptions> {
     options.text = args.text.options();
     options.as_bf16 = args.raw == Some(Raw::Bf16);
     options.name.clone_from(&args.name);
-    options.write = WriteOptions::new()
-        .shard_bytes(args.shard_size)
-        .sync(!args.place.no_sync)
-        .replace(args.place.force);
+    options.write =
+        WriteOptions::new().shard_bytes(args.shard_size).sync(!args.place.no_sync).replace(args.place.force);
     Ok(options)
 }
 
@@ -143,6 +141,10 @@ fn summary(dataset: &Dataset, took: Duration) -> Result<String> {
     let bytes = entries.iter().map(|entry| entry.nbytes).fold(0, u64::saturating_add);
     let seconds = took.as_secs_f64();
     // Too short a time has no rate worth telling.
-    let rate = if seconds < 0.001 { String::new() } else { format!(", {}/s", HumanBytes((bytes as f64 / seconds) as u64)) };
+    let rate = if seconds < 0.001 {
+        String::new()
+    } else {
+        format!(", {}/s", HumanBytes((bytes as f64 / seconds) as u64))
+    };
     Ok(format!("{}: {what}, {} in {seconds:.2} s{rate}", escape_path(dataset.path()), HumanBytes(bytes)))
 }

@@ -235,7 +235,8 @@ fn dataset(expect: &Value, path: &Path, expected: Expected<'_>) -> Check {
             for (row, wanted) in rows {
                 let start = row.parse::<usize>().unwrap() * width;
                 let wanted = from_json(&serde_json::json!({ "values": wanted }), dtype)?;
-                same(&wanted, &values[start..start + width]).map_err(|e| format!("{name}, row {row}: {e}"))?;
+                same(&wanted, &values[start..start + width])
+                    .map_err(|e| format!("{name}, row {row}: {e}"))?;
             }
             continue;
         }

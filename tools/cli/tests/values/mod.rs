@@ -25,7 +25,8 @@ impl Found {
         let mut columns = Vec::new();
         for array in dataset.arrays() {
             let shape = array.layout.shape().to_vec();
-            let half = |ending| array.name.strip_suffix(ending).filter(|name| strings.iter().any(|s| s == name));
+            let half =
+                |ending| array.name.strip_suffix(ending).filter(|name| strings.iter().any(|s| s == name));
             if let Some(name) = half(".offsets") {
                 arrays.push((name.to_owned(), "string".to_owned(), vec![shape[0] - 1]));
             } else if half(".bytes").is_none() {
@@ -60,7 +61,8 @@ impl Found {
     }
 
     fn strings(&self, name: &str) -> arrshard::Result<Vec<String>> {
-        let offsets = self.dataset.read::<u64, IxDyn>(&format!("{name}.offsets"))?.into_raw_vec_and_offset().0;
+        let offsets =
+            self.dataset.read::<u64, IxDyn>(&format!("{name}.offsets"))?.into_raw_vec_and_offset().0;
         let bytes = self.dataset.read::<u8, IxDyn>(&format!("{name}.bytes"))?.into_raw_vec_and_offset().0;
         let piece = |pair: &[u64]| bytes[pair[0] as usize..pair[1] as usize].to_vec();
         Ok(offsets.windows(2).map(|pair| String::from_utf8(piece(pair)).unwrap()).collect())
