@@ -147,7 +147,7 @@ fn claim(path: &Path) -> Result<Option<File>> {
 }
 
 /// Whether the open folder is still the one at `path`.
-fn is_same(folder: &File, path: &Path) -> bool {
+pub(crate) fn is_same(folder: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -164,7 +164,7 @@ fn is_same(folder: &File, path: &Path) -> bool {
 }
 
 /// Renames to a name that must be free.
-fn rename_new(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -235,12 +235,17 @@ fn preallocate(name: &str, folder: &Path, layout: ArrayLayout) -> Result<Vec<Arc
 /// page is left zero, so that no reader takes it for an array.
 fn create_shard_file(path: &Path, len: u64) -> Result<()> {
     let file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+    allocate(&file, path, len)
+}
+
+/// Makes a new file `len` bytes long, with room for all of them where the file system can.
+pub(crate) fn allocate(file: &File, path: &Path, len: u64) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
         // Never posix_fallocate: its emulation writes zeros, over a neighbour's bytes on NFS.
-        match fallocate(&file, FallocateFlags::empty(), 0, len) {
+        match fallocate(file, FallocateFlags::empty(), 0, len) {
             Ok(()) => return Ok(()),
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
             Err(e) => return Err(Error::io(path, &format!("allocate {len} bytes for"), e.into())),

@@ -10,6 +10,7 @@ pub mod count;
 pub mod detect;
 pub mod dialect;
 pub mod foreign;
+pub mod format;
 pub mod matrix;
 pub mod number;
 pub mod plain;
