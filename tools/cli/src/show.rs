@@ -1,7 +1,8 @@
-//! Values of a dataset as text: numbers by the shortest digits that read back, strings escaped.
+//! Values of a dataset as text: numbers by the fewest digits that read back, strings escaped.
 
 use crate::catalog::Entry;
 use arrshard::error::escape;
+use arrshard::text::format::{RowFormatter, Style};
 use arrshard::{DType, Dataset, Element, Error, ErrorKind, Result};
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -35,8 +36,12 @@ pub(crate) fn cells(dataset: &Dataset, entry: &Entry<'_>, values: Range<u64>) ->
     }
 }
 
-fn shown<T: Element + Show>(dataset: &Dataset, entry: &Entry<'_>, values: Range<u64>) -> Result<Vec<String>> {
-    Ok(dataset.read_values::<T>(entry.name, values)?.iter().map(Show::show).collect())
+/// Each value as `unpack` writes it.
+fn shown<T: Element>(dataset: &Dataset, entry: &Entry<'_>, values: Range<u64>) -> Result<Vec<String>> {
+    let values = dataset.read_values::<T>(entry.name, values)?;
+    let mut text = Vec::new();
+    RowFormatter::new(T::DTYPE, 1, &Style::Shortest, b"", b"\n")?.rows(&values, &mut text)?;
+    Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
 }
 
 fn strings(dataset: &Dataset, name: &str, which: Range<u64>) -> Result<Vec<String>> {
@@ -66,100 +71,4 @@ fn strings(dataset: &Dataset, name: &str, which: Range<u64>) -> Result<Vec<Strin
             Ok(escape(&dataset.read_values::<u8>(&bytes, pair[0]..end)?, STRING_BYTES))
         })
         .collect()
-}
-
-/// A value as a person reads it.
-trait Show {
-    fn show(&self) -> String;
-}
-
-macro_rules! show_whole {
-    ($($t:ty)*) => { $(
-        impl Show for $t {
-            fn show(&self) -> String {
-                self.to_string()
-            }
-        }
-    )* };
-}
-
-show_whole!(i8 i16 i32 i64 u8 u16 u32 u64);
-
-macro_rules! show_float {
-    ($($t:ty)*) => { $(
-        impl Show for $t {
-            fn show(&self) -> String {
-                if self.is_nan() { "nan".to_owned() } else { format!("{self:?}") }
-            }
-        }
-        impl Show for Complex<$t> {
-            fn show(&self) -> String {
-                let (re, im) = (self.re.show(), self.im.show());
-                let sign = if im.starts_with('-') { "" } else { "+" };
-                format!("{re}{sign}{im}j")
-            }
-        }
-    )* };
-}
-
-show_float!(f32 f64);
-
-impl Show for bool {
-    fn show(&self) -> String {
-        (if *self { "True" } else { "False" }).to_owned()
-    }
-}
-
-impl Show for f16 {
-    fn show(&self) -> String {
-        short(self.to_f32(), |value| f16::from_f32(value) == *self)
-    }
-}
-
-impl Show for bf16 {
-    fn show(&self) -> String {
-        short(self.to_f32(), |value| bf16::from_f32(value) == *self)
-    }
-}
-
-/// A narrow float by the fewest digits from which `reads_back`.
-fn short(value: f32, reads_back: impl Fn(f32) -> bool) -> String {
-    (0..9)
-        .filter_map(|digits| format!("{value:.digits$e}").parse::<f32>().ok())
-        .find(|&near| reads_back(near))
-        .unwrap_or(value)
-        .show()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_the_fewest_digits() {
-        assert_eq!(0.1f64.show(), "0.1");
-        assert_eq!(1f32.show(), "1.0");
-        assert_eq!((-0.0f64).show(), "-0.0");
-        assert_eq!(1e300f64.show(), "1e300");
-        assert_eq!(f64::NAN.show(), "nan");
-        assert_eq!(f32::NEG_INFINITY.show(), "-inf");
-        assert_eq!(f16::from_f32(0.1).show(), "0.1");
-        assert_eq!(f16::MAX.show(), "65500.0");
-        assert_eq!(f16::NAN.show(), "nan");
-        assert_eq!(bf16::from_f32(2.73).show(), "2.73");
-        assert_eq!(bf16::INFINITY.show(), "inf");
-        assert_eq!(Complex::new(1.5f32, -2.0).show(), "1.5-2.0j");
-        assert_eq!(Complex::new(0.0f64, f64::NAN).show(), "0.0+nanj");
-    }
-
-    #[test]
-    fn every_half_reads_back() {
-        for bits in 0..=u16::MAX {
-            let (half, brain) = (f16::from_bits(bits), bf16::from_bits(bits));
-            let back = half.show().parse::<f32>().unwrap();
-            assert!(half.is_nan() || f16::from_f32(back).to_bits() == bits, "{half:?}");
-            let back = brain.show().parse::<f32>().unwrap();
-            assert!(brain.is_nan() || bf16::from_f32(back).to_bits() == bits, "{brain:?}");
-        }
-    }
 }

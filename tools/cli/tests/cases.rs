@@ -14,10 +14,6 @@ use values::{Found, from_json, from_npy, strings_of};
 
 /// Cases that fail, each with the reason. Must be empty before a release.
 const KNOWN: &[(&str, &str)] = &[
-    ("unpack-integers-as-integers", UNPACK),
-    ("unpack-one-column-missing-rows", UNPACK),
-    ("unpack-keys-need-quoting", UNPACK),
-    ("unpack-keys-need-quoting+cr", UNPACK),
     (
         "tests/data/real/iris.csv ",
         "detection refuses a first line of numbers and words over numbers; the file says it is a header",
@@ -27,8 +23,6 @@ const KNOWN: &[(&str, &str)] = &[
         "a gap among numbers is an error that names --missing; the file has text columns instead",
     ),
 ];
-
-const UNPACK: &str = "unpack is being written";
 
 #[test]
 fn cases_of_text() {

@@ -173,7 +173,7 @@ fn columns_stand_side_by_side() {
     done(&run_piped(tmp.path(), ["pack", "-q", "-", "--from", "csv", "-o", "x"], text.as_bytes()));
     let ended = run(tmp.path(), ["head", "x"]);
     done(&ended);
-    assert_eq!(ended.out, "  n  k         t\n  1  café    0.5\n-20  a\\nb  1e300\n300  数     -0.0\n");
+    assert_eq!(ended.out, "  n  k          t\n  1  café     0.5\n-20  a\\nb  1e+300\n300  数      -0.0\n");
     let ended = run(tmp.path(), ["head", "x", "--array", "t", "--array", "k", "-n", "1"]);
     assert_eq!(ended.out, "  t  k\n0.5  café\n");
     let json: Value = serde_json::from_str(&run(tmp.path(), ["info", "x", "--json"]).out).unwrap();
@@ -232,9 +232,9 @@ one
 0.1
 
 2 arrays (2,)
-    a          z
- True   1.0-2.5j
-False  0.0+1e-9j
+    a           z
+ true    (1-2.5j)
+false  (0+1e-09j)
 
 none: float64 (3, 0)
 no columns
@@ -268,8 +268,11 @@ fn inputs_that_can_not_be_are_refused() {
     let ended = run(at, ["pack", "junk.csv", "-o", "no/such/folder/x"]);
     assert_eq!((ended.code, ended.err.lines().count()), (Some(2), 1), "{ended:?}");
     for command in ["info", "head", "verify"] {
-        for (dataset, mention) in [("none", "none: "), ("folder", "no manifest"), ("junk.csv", "junk.csv: ")]
-        {
+        for (dataset, mention) in [
+            ("none", "none: "),
+            ("folder", "folder: expected a dataset, found no arrshard.json in it"),
+            ("junk.csv", "junk.csv: "),
+        ] {
             let ended = run(at, [command, dataset]);
             assert_eq!((ended.code, ended.err.lines().count()), (Some(2), 1), "{ended:?}");
             assert!(ended.err.contains(mention), "{ended:?}");
@@ -385,16 +388,14 @@ fn a_closed_pipe_ends_quietly() {
     let at = tmp.path();
     let text: String = (0..200_000).map(|i| format!("{i}\n")).collect();
     done(&run_piped(at, ["pack", "-q", "--no-sync", "-", "-o", "x"], text.as_bytes()));
-    let mut child = arrshard(at)
-        .args(["head", "x", "-n", "200000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut start = [0; 10];
-    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
-    let ended: Ended = child.wait_with_output().unwrap().into();
-    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    for args in [&["head", "x", "-n", "200000"][..], &["unpack", "x", "--to", "csv", "-o", "-"]] {
+        let mut child =
+            arrshard(at).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut start = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+        let ended: Ended = child.wait_with_output().unwrap().into();
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{args:?}");
+    }
     if Path::new("/dev/full").exists() {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ended: Ended = arrshard(at).args(["info", "x"]).stdout(full).output().unwrap().into();
@@ -426,6 +427,42 @@ fn an_interrupt_cleans_up() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
     assert!(names(tmp.path()).is_empty());
     drop(stdin);
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let tmp = packed();
+    let at = tmp.path();
+    let csv = run(at, ["unpack", "e.arrshard", "-o", "-", "--to", "csv", "--header", "--rows", ":2"]);
+    done(&csv);
+    let expected = [
+        "YEAR,JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC",
+        "1950.0,23.11,24.2,25.37,23.86,23.03,21.57,20.63,20.15,19.67,20.03,20.02,21.8",
+        "1951.0,24.19,25.28,25.6,25.37,24.79,24.69,23.86,22.32,21.44,21.77,22.33,22.89",
+    ];
+    assert_eq!(csv.out.lines().collect::<Vec<_>>(), expected);
+    let tsv = run(at, ["unpack", "e.arrshard", "-o", "-", "--to", "tsv", "--rows", "60:", "--fmt", "%.1f"]);
+    done(&tsv);
+    assert!(tsv.out.starts_with("2010.0\t") && tsv.out.lines().count() == 1, "{tsv:?}");
+    let shard = fs::read(at.join("e.arrshard/data/00000.npy")).unwrap();
+    for out in ["e.npy", "e.npz", "e.csv"] {
+        done(&run(
+            at,
+            ["unpack", "e.arrshard", "--header", "-o", out]
+                .iter()
+                .filter(|a| **a != "--header" || out == "e.csv"),
+        ));
+        done(&run(at, ["pack", out, "-q", "-o", "again"]));
+        assert!(fs::read(at.join("again/data/00000.npy")).unwrap() == shard, "{out}");
+        fs::remove_dir_all(at.join("again")).unwrap();
+    }
+    refused(
+        &run(at, ["unpack", "e.arrshard", "-o", "x.npy", "--rows", "5:62"]),
+        "e.arrshard: expected --rows within 0:61, found \"5:62\"",
+    );
+    let ended = run(at, ["unpack", "e.arrshard", "-o", "e.npy"]);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(2), 1), "{ended:?}");
+    assert_eq!(names(at), ["e.arrshard", "e.csv", "e.npy", "e.npz"]);
 }
 
 #[test]
