@@ -4,14 +4,13 @@ use crate::checksum::Sidecar;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::{Folder, read_exact_at};
-use crate::layout::{ArrayLayout, HEADER_BYTES, ShardLayout};
+use crate::layout::{ArrayLayout, HEADER_BYTES};
 use crate::manifest::{
     ArrayEntry, Attributes, MANIFEST_MAX_BYTES, MANIFEST_NAME, MANIFEST_PREFIX_BYTES, Manifest,
 };
-use crate::map::{Access, ArrayMap};
 use crate::npy::header::shard_header;
 use crate::staging::Staging;
-use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Dimension, IxDyn};
+use ndarray::{Array, ArrayD, Dimension, IxDyn};
 use rayon::prelude::*;
 use std::fs::File;
 use std::ops::Range;
@@ -192,7 +191,12 @@ impl Dataset {
     }
 
     /// Refuses bool bytes other than 0 and 1. Byte `i` of `bytes` is byte `position(i)` of the array.
-    fn check_bools(&self, array: &ArrayEntry, bytes: &[u8], position: impl Fn(u64) -> u64) -> Result<()> {
+    pub(crate) fn check_bools(
+        &self,
+        array: &ArrayEntry,
+        bytes: &[u8],
+        position: impl Fn(u64) -> u64,
+    ) -> Result<()> {
         if array.layout.dtype() != DType::Bool {
             return Ok(());
         }
@@ -326,249 +330,12 @@ impl ArrayFiles<'_> {
     }
 }
 
-/// A dataset mapped for reading: owned, `Send + Sync + 'static`, it lends views of its arrays.
-///
-/// An array is mapped when it is first asked for; clones share the map.
-#[derive(Debug, Clone)]
-pub struct MappedDataset {
-    dataset: Dataset,
-    maps: Arc<[OnceLock<ArrayMap>]>,
-}
-
-impl MappedDataset {
-    pub(crate) fn new(dataset: Dataset) -> Self {
-        let maps = dataset.arrays().iter().map(|_| OnceLock::new()).collect();
-        Self { dataset, maps }
-    }
-
-    /// The dataset that is mapped.
-    pub fn dataset(&self) -> &Dataset {
-        &self.dataset
-    }
-
-    /// The array `name` as one view over all its shards, without a copy.
-    ///
-    /// The number of dimensions `D` is fixed (`Ix2`) or dynamic (`IxDyn`).
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `TypeMismatch` for another `T`, `InvalidArgument` for another number of
-    /// dimensions, `Corrupt` for a shard whose file is not as it was sealed, and `Unsupported`
-    /// where the system's pages are larger than the format's ([`Self::shards`] works there).
-    pub fn view<T: Element, D: Dimension>(&self, name: &str) -> Result<ArrayView<'_, T, D>> {
-        let array = self.dataset.typed::<T>(name)?;
-        let at = |e: Error| e.at(self.dataset.path());
-        let bytes = self.bytes_of(array)?;
-        let view = view::<T>(bytes, array.layout.shape())
-            .map_err(|e| self.dataset.check_bools(array, bytes, |at| at).err().unwrap_or(at(e)))?;
-        let shape = view.shape().to_vec();
-        view.into_dimensionality::<D>().map_err(|_| at(dimensions::<D>(name, &shape)))
-    }
-
-    /// The array `name` as one view a shard, in order.
-    pub fn shards<T: Element>(&self, name: &str) -> Result<Vec<ArrayViewD<'_, T>>> {
-        let array = self.dataset.typed::<T>(name)?;
-        let map = self.map_of(array)?;
-        let shard_bytes = |shard: &ShardLayout| match map {
-            #[cfg(unix)]
-            ArrayMap::Contiguous(all) => {
-                let start = (shard.rows.start * array.layout.by_row().row_bytes) as usize;
-                &all.bytes()[start..start + shard.data_bytes as usize]
-            }
-            ArrayMap::Separate(maps) => &maps[shard.index as usize],
-        };
-        array
-            .layout
-            .shards()
-            .map(|shard| {
-                let bytes = shard_bytes(&shard);
-                let start = shard.rows.start * array.layout.by_row().row_bytes;
-                view::<T>(bytes, &array.layout.shard_shape(shard.len())).map_err(|e| {
-                    let located = self.dataset.check_bools(array, bytes, |at| start + at).err();
-                    located.unwrap_or(e.at(self.dataset.path()))
-                })
-            })
-            .collect()
-    }
-
-    /// Copies the rows with these numbers, in this order, in parallel: shape (`rows.len()`, …).
-    pub fn take<T: Element>(&self, name: &str, rows: &[u64]) -> Result<ArrayD<T>> {
-        let array = self.dataset.typed::<T>(name)?;
-        let layout = &array.layout;
-        check_rows(layout, name, rows).map_err(|e| e.at(self.dataset.path()))?;
-        let bytes = self.bytes_of(array)?;
-        let row_bytes = layout.by_row().row_bytes as usize;
-        owned(layout, rows.len() as u64, |out| {
-            let pieces = out.par_chunks_mut(row_bytes.max(1)).with_min_len(64).zip(rows.par_iter());
-            pieces.for_each(|(out, &row)| {
-                let start = row as usize * row_bytes;
-                out.copy_from_slice(&bytes[start..start + row_bytes]);
-            });
-            self.dataset.check_bools(array, out, |at| {
-                rows[at as usize / row_bytes] * row_bytes as u64 + at % row_bytes as u64
-            })
-        })
-        .map_err(|e| e.at(self.dataset.path()))
-    }
-
-    /// The string array `name`.
-    pub fn strings(&self, name: &str) -> Result<Strings<'_>> {
-        if !self.dataset.manifest().strings.iter().any(|s| s == name) {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("expected a string array of the dataset, found {}", quoted(name.as_bytes())),
-            )
-            .at(self.dataset.path()));
-        }
-        let (offsets, bytes) = (format!("{name}.offsets"), format!("{name}.bytes"));
-        let slice =
-            |e| Error::new(ErrorKind::Corrupt, format!("expected string halves in one piece, found {e:?}"));
-        Strings::new(
-            self.view::<u64, ndarray::Ix1>(&offsets)?.to_slice().ok_or_else(|| slice("strides"))?,
-            self.view::<u8, ndarray::Ix1>(&bytes)?.to_slice().ok_or_else(|| slice("strides"))?,
-        )
-        .map_err(|e| match self.dataset.array(&offsets).and_then(ArrayEntry::folder) {
-            Ok(folder) => e.at(self.dataset.path().join(folder)),
-            Err(_) => e,
-        })
-    }
-
-    /// Tells the system how the array `name` is about to be read.
-    pub fn advise(&self, name: &str, access: Access) -> Result<()> {
-        match self.map_of(self.dataset.array(name)?)? {
-            #[cfg(unix)]
-            ArrayMap::Contiguous(all) => all.advise(access),
-            ArrayMap::Separate(_) => {}
-        }
-        Ok(())
-    }
-
-    /// The row data of an array in one piece.
-    pub(crate) fn bytes_of(&self, array: &ArrayEntry) -> Result<&[u8]> {
-        match self.map_of(array)? {
-            #[cfg(unix)]
-            ArrayMap::Contiguous(all) => Ok(all.bytes()),
-            ArrayMap::Separate(maps) => match &maps[..] {
-                [] => Ok(&[]),
-                [one] => Ok(one),
-                _ => Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!(
-                        "expected pages of at most 4096 bytes to map {} shards as one, found larger ones",
-                        maps.len()
-                    ),
-                )
-                .hint("shards() gives each by itself, read() copies")
-                .at(self.dataset.path())),
-            },
-        }
-    }
-
-    fn map_of(&self, array: &ArrayEntry) -> Result<&ArrayMap> {
-        let position = self.dataset.arrays().iter().position(|a| std::ptr::eq(a, array)).unwrap_or(0);
-        let slot = &self.maps[position];
-        if let Some(map) = slot.get() {
-            return Ok(map);
-        }
-        let files = self.dataset.open_array(array)?;
-        let map = ArrayMap::new(
-            array.layout.nbytes(),
-            array.layout.shards().map(|shard| Ok((files.open(shard.index)?, shard.data_bytes))),
-        )
-        .map_err(|e| e.at(files.path(0, "npy")))?;
-        Ok(slot.get_or_init(|| map))
-    }
-}
-
-/// A view of strings kept as offsets and bytes, as Arrow's LargeUtf8.
-#[derive(Debug, Clone, Copy)]
-pub struct Strings<'a> {
-    offsets: &'a [u64],
-    bytes: &'a [u8],
-}
-
-impl<'a> Strings<'a> {
-    /// String `i` is `bytes[offsets[i]..offsets[i + 1]]`.
-    pub(crate) fn new(offsets: &'a [u64], bytes: &'a [u8]) -> Result<Self> {
-        match (offsets.first(), offsets.last()) {
-            (Some(0), Some(&end)) if end == bytes.len() as u64 => Ok(Self { offsets, bytes }),
-            (first, last) => Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("expected offsets from 0 to {}, found {first:?} to {last:?}", bytes.len()),
-            )),
-        }
-    }
-
-    /// Number of strings.
-    pub fn len(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// String `i`, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` behind the last; `Corrupt` if its offsets run backwards or past the end, or
-    /// its bytes are not UTF-8.
-    pub fn get(&self, i: usize) -> Result<&'a str> {
-        let (Some(&start), Some(&end)) = (self.offsets.get(i), self.offsets.get(i.saturating_add(1))) else {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("expected a string below {}, found {i}", self.len()),
-            ));
-        };
-        let bytes = usize::try_from(start)
-            .ok()
-            .zip(usize::try_from(end).ok())
-            .and_then(|(start, end)| self.bytes.get(start..end))
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Corrupt,
-                    format!(
-                        "string {i}: expected offsets that grow up to {}, found {start}..{end}",
-                        self.bytes.len()
-                    ),
-                )
-            })?;
-        std::str::from_utf8(bytes).map_err(|_| {
-            Error::new(ErrorKind::Corrupt, format!("string {i}: expected UTF-8, found {}", quoted(bytes)))
-        })
-    }
-
-    /// All strings in order.
-    pub fn iter(&self) -> impl Iterator<Item = Result<&'a str>> + '_ {
-        (0..self.len()).map(|i| self.get(i))
-    }
-}
-
 pub(crate) fn to_usize(shape: &[u64]) -> Result<Vec<usize>> {
     shape.iter().map(|&dim| usize::try_from(dim).map_err(|_| crate::layout::too_large(shape))).collect()
 }
 
-/// Row data as a view.
-fn view<'a, T: Element>(bytes: &'a [u8], shape: &[u64]) -> Result<ArrayViewD<'a, T>> {
-    let values: &[T] = match bytes {
-        // Nothing is mapped for nothing, so there is no address that could be aligned.
-        [] => &[],
-        _ => bytemuck::checked::try_cast_slice(bytes).map_err(|e| {
-            Error::new(ErrorKind::Corrupt, format!("expected whole aligned {}, found {e}", T::DTYPE))
-        })?,
-    };
-    ArrayView::from_shape(IxDyn(&to_usize(shape)?), values).map_err(|e| {
-        Error::new(
-            ErrorKind::Corrupt,
-            format!("expected shape {shape:?}, found {} values: {e}", values.len()),
-        )
-    })
-}
-
 /// An owned array of `rows` rows whose bytes are put in by `with`.
-fn owned<T: Element>(
+pub(crate) fn owned<T: Element>(
     layout: &ArrayLayout,
     rows: u64,
     with: impl FnOnce(&mut [u8]) -> Result<()>,
@@ -584,7 +351,7 @@ fn owned<T: Element>(
         .map_err(|e| Error::new(ErrorKind::Corrupt, format!("expected shape {shape:?}, found {e}")))
 }
 
-fn check_rows(layout: &ArrayLayout, name: &str, rows: &[u64]) -> Result<()> {
+pub(crate) fn check_rows(layout: &ArrayLayout, name: &str, rows: &[u64]) -> Result<()> {
     match rows.iter().find(|&&row| row >= layout.rows()) {
         Some(row) => Err(Error::new(
             ErrorKind::InvalidArgument,
@@ -594,7 +361,7 @@ fn check_rows(layout: &ArrayLayout, name: &str, rows: &[u64]) -> Result<()> {
     }
 }
 
-fn dimensions<D: Dimension>(name: &str, shape: &[usize]) -> Error {
+pub(crate) fn dimensions<D: Dimension>(name: &str, shape: &[usize]) -> Error {
     let expected = D::NDIM.map_or_else(|| "any".to_owned(), |n| n.to_string());
     Error::new(
         ErrorKind::InvalidArgument,

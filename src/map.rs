@@ -2,28 +2,15 @@
 //!
 //! The danger of a map is one: whoever truncates the file under it turns a load into SIGBUS, and
 //! whoever rewrites it changes memory that Rust believes constant. So the one public door,
-//! [`Dataset::map`], is an `unsafe fn` whose contract says that nobody does; everything behind
+//! [`Dataset::map`](crate::Dataset::map), is an `unsafe fn` whose contract says that nobody does; everything behind
 //! it is safe.
 #![allow(unsafe_code)]
 
-use crate::dataset::{Dataset, MappedDataset};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{HEADER_BYTES, PAGE_BYTES};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::io;
-
-impl Dataset {
-    /// Maps the dataset for reading: nothing is read now, and views of its arrays cost nothing.
-    ///
-    /// # Safety
-    ///
-    /// While the result or any view of it lives, nobody may truncate or rewrite the dataset's
-    /// files. arrshard itself never does: sealed shards are immutable.
-    pub unsafe fn map(&self) -> MappedDataset {
-        MappedDataset::new(self.clone())
-    }
-}
 
 /// The row data of one array in memory.
 #[derive(Debug)]
@@ -37,7 +24,7 @@ pub(crate) enum ArrayMap {
 
 impl ArrayMap {
     /// Maps the data of shards given by file and data length. The caller vouches for the files as
-    /// [`Dataset::map`] demands, and for their exact lengths.
+    /// [`Dataset::map`](crate::Dataset::map) demands, and for their exact lengths.
     pub(crate) fn new(total: u64, shards: impl Iterator<Item = Result<(File, u64)>>) -> Result<Self> {
         #[cfg(unix)]
         if PAGE_BYTES.is_multiple_of(rustix::param::page_size() as u64) {

@@ -189,7 +189,10 @@ def main():
            good, {"error": failure(mention=["CR"])})
 
     columns("danish_data.csv", [], "a byte-order mark before the first name, a text column of quarters")
-    matrix("iris.csv", [], "line 1 is a count and class names, as wide as the rest: by pandas' rule and ours a header")
+    good = matrix("iris.csv", [], "line 1 is a count and class names, as wide as the rest: pandas takes it for a header")
+    entries.pop()
+    either("iris.csv", [], "line 1 is a count and class names, as wide as the rest: pandas takes it for a header, we refuse it",
+           good, {"error": failure(line=1, field=3, mention=["setosa", "--skip-rows"])})
     matrix("iris.csv", ["--skip-rows", "1"], "the same without line 1: no names", stem="iris.csv.skip1", skip=1, header=False)
     either("wine_data.csv", [], "line 1 is a count and class names, narrower than the rest",
            {"error": failure(line=2, mention=["14", "5"])}, {"error": failure(line=1, mention=["14", "5"])})
@@ -201,7 +204,9 @@ def main():
     columns("CGM.csv", [], "CRLF, but the last line ends in LF; text between two numeric columns")
     columns("elements.csv", ["--missing", "nan"], "21 columns of all kinds with holes; # is data in a CSV; [288] makes a column text", missing=True)
     error("elements.csv", [], "helium has no electronegativity; the hole before it is in a text column and is the empty string", line=3, field=7, mention=["--missing"])
-    columns("lincoln_weather.csv", [], "every field quoted, commas in the names, numbers in quotes are numbers")
+    error("lincoln_weather.csv", [], "every field quoted, numbers in quotes are numbers; one day has no temperature",
+          line=170, field=4, mention=["--missing"])
+    columns("lincoln_weather.csv", ["--missing", "nan"], "commas in the names, numbers in quotes are numbers", missing=True)
     columns("titanic_all.csv", ["--missing", "nan"], "commas and doubled quotes in names, ages missing", missing=True)
     ages = frame("tests/data/real/titanic_all.csv", missing=True)[0]["age"].isna().to_numpy()
     error("titanic_all.csv", [], "the first passenger without an age", line=int(np.argmax(ages)) + 2, field=3, mention=["--missing"])

@@ -12,18 +12,6 @@ use std::fs;
 use std::path::Path;
 use values::{Found, from_json, from_npy, strings_of};
 
-/// Cases that fail, each with the reason. Must be empty before a release.
-const KNOWN: &[(&str, &str)] = &[
-    (
-        "tests/data/real/iris.csv ",
-        "detection refuses a first line of numbers and words over numbers; the file says it is a header",
-    ),
-    (
-        "tests/data/real/lincoln_weather.csv ",
-        "a gap among numbers is an error that names --missing; the file has text columns instead",
-    ),
-];
-
 #[test]
 fn cases_of_text() {
     let cases: Value =
@@ -33,7 +21,7 @@ fn cases_of_text() {
         let id = case["id"].as_str().unwrap().to_owned();
         text_case(case).err().map(|reason| (id, reason))
     });
-    report(failures.collect(), |id| !id.contains(' '));
+    report(&failures.collect::<Vec<_>>());
 }
 
 #[test]
@@ -44,18 +32,13 @@ fn real_files() {
         let id = format!("{} {}", case["file"].as_str().unwrap(), texts(&case["args"]).join(" "));
         real_case(case).err().map(|reason| (id, reason))
     });
-    report(failures.collect(), |id| id.contains(' '));
+    report(&failures.collect::<Vec<_>>());
 }
 
-/// Fails for what fails without being known, and for what is said to fail and does not.
-fn report(failures: Vec<(String, String)>, is_ours: impl Fn(&str) -> bool) {
-    let known = |id: &str| KNOWN.iter().any(|(known, _)| *known == id);
-    let new: Vec<_> = failures.iter().filter(|(id, _)| !known(id)).collect();
-    let list: Vec<_> = new.iter().map(|(id, reason)| format!("{id}: {reason}")).collect();
-    assert!(new.is_empty(), "{} cases fail:\n{}", new.len(), list.join("\n"));
-    let passes = |id: &str| !failures.iter().any(|(failed, _)| failed == id);
-    let stale: Vec<_> = KNOWN.iter().filter(|(id, _)| is_ours(id) && passes(id)).collect();
-    assert!(stale.is_empty(), "these pass, take them out of KNOWN: {stale:?}");
+/// Fails with a line for each case that does.
+fn report(failures: &[(String, String)]) {
+    let list: Vec<_> = failures.iter().map(|(id, reason)| format!("{id}: {reason}")).collect();
+    assert!(list.is_empty(), "{} cases fail:\n{}", list.len(), list.join("\n"));
 }
 
 type Check = Result<(), String>;
