@@ -60,9 +60,10 @@ pub struct UnpackOptions {
     pub fmt: Option<String>,
     /// What separates fields of text, if not what `to` says.
     pub delimiter: Option<String>,
-    /// Whether the first line of text has the names of the columns.
+    /// Whether the first line of text has the names of the columns; none is written on its own.
     pub header: bool,
-    /// In how many files, `OUT.0` … `OUT.N-1`, text is written.
+    /// In how many files, `OUT.0` … `OUT.N-1`, of as equal numbers of rows as can be, each with a header
+    /// if there is one. Not for npz.
     pub parts: Option<u64>,
     /// Whether files that are there are replaced.
     pub replace: bool,
@@ -231,7 +232,7 @@ struct Content<'a> {
 enum Kind<'a> {
     Npy(Npy<'a>),
     Npz(Npz<'a>),
-    Text(Text<'a>),
+    Text(Box<Text<'a>>),
 }
 
 impl<'a> Content<'a> {
@@ -263,7 +264,7 @@ impl<'a> Content<'a> {
             }
             Target::Tsv | Target::Csv => {
                 let (text, rows) = Text::new(dataset, reader, items, target, options, progress)?;
-                (Kind::Text(text), Some(rows))
+                (Kind::Text(Box::new(text)), Some(rows))
             }
         };
         let content = Self { kind, rows };

@@ -10,12 +10,14 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A table may have more columns than a process may have open files.
-const OPEN_FILES: usize = 256;
+/// The least and most files that are kept open.
+const OPEN_FILES: (usize, usize) = (64, 1024);
 
 /// Reads from any thread.
 pub(super) struct Reader<'a> {
     dataset: &'a Dataset,
+    /// How many files are kept open: a table may have more columns than a process may have files.
+    most: usize,
     /// The newest last.
     open: Mutex<VecDeque<Arc<Shard<'a>>>>,
 }
@@ -29,7 +31,18 @@ struct Shard<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(dataset: &'a Dataset) -> Self {
-        Self { dataset, open: Mutex::default() }
+        #[cfg(unix)]
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        #[cfg(not(unix))]
+        let limit = None;
+        // The other half is for all else that the process does.
+        let most = limit.map_or(OPEN_FILES.1, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
+        Self { dataset, most: most.clamp(OPEN_FILES.0, OPEN_FILES.1), open: Mutex::default() }
+    }
+
+    /// Whether so many arrays can be read side by side without opening files again and again.
+    pub(super) fn keeps_open(&self, arrays: usize) -> bool {
+        arrays <= self.most
     }
 
     /// Copies row data from byte `start` of an array on: as much as `out` takes.
@@ -83,7 +96,7 @@ impl<'a> Reader<'a> {
         let file = files.open(index)?;
         let shard = Arc::new(Shard { array, index, file, path: files.path(index, "npy") });
         let mut open = open();
-        if open.len() >= OPEN_FILES {
+        if open.len() >= self.most {
             open.pop_front();
         }
         open.push_back(shard.clone());

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// All blocks of text together.
 const TEXT_BYTES: usize = 24 << 20;
-/// The least and most that one block should be.
+/// The least and most that one block should be. It may be more where files are opened for each.
 const BLOCK_BYTES: (usize, usize) = (64 << 10, 1 << 20);
 /// The most values of one block, however short they are.
 const BLOCK_VALUES: u64 = 128 << 10;
@@ -97,7 +97,7 @@ impl<'a> Text<'a> {
             self.write_header(&mut write)?;
         }
         let place = Place { first: rows.start, header: self.header, path, dataset: self.dataset };
-        let sizes = Sizes::new(workers);
+        let sizes = Sizes::new(workers, self.reader.keeps_open(self.items.len()));
         match &self.table {
             Table::Matrix { array, columns, formatter, wide } => {
                 let values = rows.start * columns..rows.end * columns;
@@ -350,20 +350,24 @@ impl Place<'_> {
 /// How many values make a block: as many as have been as long as one so far.
 pub(super) struct Sizes {
     pub(super) block_bytes: usize,
+    /// Values of a block, however short they are.
+    most: u64,
     /// Bytes of 1024 values, the most yet.
     longest: AtomicU64,
 }
 
 impl Sizes {
-    fn new(workers: usize) -> Self {
-        let share = TEXT_BYTES / (ordered::window(workers) + 1);
-        Self { block_bytes: share.clamp(BLOCK_BYTES.0, BLOCK_BYTES.1), longest: AtomicU64::new(0) }
+    fn new(workers: usize, bounded: bool) -> Self {
+        let share = (TEXT_BYTES / (ordered::window(workers) + 1)).max(BLOCK_BYTES.0);
+        let block_bytes = if bounded { share.min(BLOCK_BYTES.1) } else { share };
+        let most = if bounded { BLOCK_VALUES } else { u64::MAX };
+        Self { block_bytes, most, longest: AtomicU64::new(0) }
     }
 
     fn values(&self) -> u64 {
         match self.longest.load(Ordering::Relaxed) {
             0 => FIRST_VALUES,
-            longest => (1024 * self.block_bytes as u64 / longest).clamp(1, BLOCK_VALUES),
+            longest => (1024 * self.block_bytes as u64 / longest).clamp(1, self.most),
         }
     }
 

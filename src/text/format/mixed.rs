@@ -292,11 +292,11 @@ mod tests {
         let shortest = formatter(&kinds, &[]);
         assert_eq!(
             text(&shortest, &columns),
-            "1,abc,0.1,(1.5-2j),1\n-1,\"\",nan,(0+1j),0\n256,\"q,\"\"z \",1e+300,(-1+0.5j),1\n"
+            "1,abc,0.1,(1.5-2j),true\n-1,\"\",nan,(0+1j),false\n256,\"q,\"\"z \",1e+300,(-1+0.5j),true\n"
         );
         assert_eq!(
             text(&shortest.clone().na(b"").quoting(false), &columns[..]),
-            "1,abc,0.1,(1.5-2j),1\n-1,,,(0+1j),0\n256,q,\"z ,1e+300,(-1+0.5j),1\n"
+            "1,abc,0.1,(1.5-2j),true\n-1,,,(0+1j),false\n256,q,\"z ,1e+300,(-1+0.5j),true\n"
         );
         assert_eq!(
             text(&formatter(&kinds, &["%.1f"]), &columns).lines().next(),

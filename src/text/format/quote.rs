@@ -3,7 +3,8 @@
 use super::sink::Sink;
 
 /// Appends `text` as one field: between quotes, with its quotes doubled, if it holds the delimiter, a
-/// quote, CR or LF, starts or ends with a blank, or is empty; as it is otherwise.
+/// quote, CR or LF, starts or ends with a blank, starts with `#`, which many readers take for a
+/// comment, or is empty; as it is otherwise.
 pub fn quote(text: &[u8], delimiter: &[u8], out: &mut Vec<u8>) {
     let mut sink = Sink::new(out);
     put_field(text, delimiter, &mut sink);
@@ -28,7 +29,8 @@ pub(super) fn put_field(text: &[u8], delimiter: &[u8], sink: &mut Sink<'_>) {
 
 fn needs_quotes(text: &[u8], delimiter: &[u8]) -> bool {
     let blank = |b: Option<&u8>| matches!(b, None | Some(b' ' | b'\t'));
-    if blank(text.first()) || blank(text.last()) || memchr::memchr3(b'"', b'\r', b'\n', text).is_some() {
+    let edges = blank(text.first()) || blank(text.last()) || text.first() == Some(&b'#');
+    if edges || memchr::memchr3(b'"', b'\r', b'\n', text).is_some() {
         return true;
     }
     match delimiter {
@@ -56,6 +58,8 @@ mod tests {
             ("a\r", "\"a\r\""),
             ("a\nb", "\"a\nb\""),
             ("é;", "é;"),
+            ("#1", "\"#1\""),
+            ("1#", "1#"),
         ] {
             let mut out = b">".to_vec();
             quote(text.as_bytes(), b",", &mut out);

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn every_dtype_at_its_shortest() {
         let s = &Style::Shortest;
-        assert_eq!(text(s, 2, None, &[true, false]), "1,0\n");
+        assert_eq!(text(s, 2, None, &[true, false]), "true,false\n");
         assert_eq!(text(s, 1, None, &[i8::MIN, 127]), "-128\n127\n");
         assert_eq!(text(s, 2, None, &[u64::MAX, 0, 1, 2]), "18446744073709551615,0\n1,2\n");
         assert_eq!(text(s, 2, None, &[0.1f32, 1e30]), "0.1,1e+30\n");
