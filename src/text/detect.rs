@@ -292,6 +292,13 @@ impl Source<'_> {
         }
         let mut best: Option<(f64, Dialect, Vec<Row>)> = None;
         for delimiter in candidates {
+            // Blanks bring comments in, and could take a record that starts with their mark for one.
+            let fits =
+                |dialect: &Dialect, rows: &[Row]| dialect.delimiter == default && even(rows) == Some(1.0);
+            let is_settled = named && best.as_ref().is_some_and(|(_, dialect, rows)| fits(dialect, rows));
+            if delimiter == Delimiter::Blanks && is_settled {
+                continue;
+            }
             let (dialect, rows) =
                 self.quoted_or_not(dialect_of(delimiter, self.given, self.line_end), &preview);
             let score = self.score(&rows, &dialect, named);
@@ -644,6 +651,8 @@ pub(super) mod tests {
                 "delimited, delimiter ';', header yes (2 names), 2 columns: int64 text",
             ),
             ("1,5;2,5\n3,5;4,5\n", "txt", "delimited, delimiter ';', header no, 2 columns: text text"),
+            // A record that starts with the mark of comments is none where tabs fit all of them.
+            ("1\t2\n#3\t3\n4\t2\n", "tsv", "tsv, delimiter tab, header no, 2 columns: text int64"),
             ("1|2\n3|4\n", "", "delimited, delimiter '|', header no, 2 columns: int64 int64"),
             (
                 "1.5, 2.5 ,3\n 4,5 , 6 \n",
