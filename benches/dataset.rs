@@ -74,6 +74,14 @@ fn read(c: &mut Criterion) {
     group.bench_function("scan", |b| {
         b.iter(|| mapped.view::<f32, Ix2>("x").expect("an array").as_slice().map(|x| x.iter().sum::<f32>()));
     });
+    // The same rows as one npy file, mapped by itself: what np.memmap has.
+    let whole = write(&folder.path().join("whole"), rows, WriteOptions::new());
+    let file = std::fs::File::open(whole.path().join("x/00000.npy")).expect("a shard");
+    // SAFETY: nobody changes this benchmark's files.
+    let map = unsafe { memmap2::MmapOptions::new().offset(4096).map(&file) }.expect("a map");
+    group.bench_function("scan-one-npy", |b| {
+        b.iter(|| bytemuck::cast_slice::<u8, f32>(&map).iter().sum::<f32>());
+    });
     group.bench_function("copy", |b| b.iter(|| dataset.read::<f32, Ix2>("x").expect("an array")));
     group.bench_function("verify", |b| b.iter(|| dataset.verify(&Progress::new()).expect("a report")));
     let picks: Vec<u64> = (0..20_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % rows).collect();
