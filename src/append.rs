@@ -1,16 +1,19 @@
 //! An array that grows at its end, for inputs whose length shows only when they end.
 
-use crate::checksum::crc32;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::write_all_at;
 use crate::layout::{ArrayLayout, HEADER_BYTES, RowLayout, too_large};
 use crate::manifest::shard_stem;
 use crate::writer::Finished;
+use crc32fast::Hasher;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Takes rows in order; holds at most one block of them in memory.
+/// What is held in memory for one write.
+const PENDING_BYTES: usize = 16 << 10;
+
+/// Takes rows in order; holds a few kilobytes of them in memory.
 #[derive(Debug)]
 pub struct Appender {
     name: String,
@@ -25,7 +28,10 @@ pub struct Appender {
     file: Option<File>,
     /// Bytes of the last shard that are in its file.
     written: u64,
-    /// Bytes after those: less than a block.
+    /// Bytes of its last block that are in its file, and their checksum so far.
+    in_block: u64,
+    hasher: Hasher,
+    /// Bytes after those, kept to save calls: a table may have thousands of columns, so not many.
     pending: Vec<u8>,
 }
 
@@ -41,6 +47,8 @@ impl Appender {
             shards: Vec::new(),
             file: None,
             written: 0,
+            in_block: 0,
+            hasher: Hasher::new(),
             pending: Vec::new(),
         }
     }
@@ -79,25 +87,36 @@ impl Appender {
         }
         self.rows += bytes.len() as u64 / row_bytes;
         while !bytes.is_empty() {
-            // The next block's length does not depend on how many rows follow it.
-            let block = self.shards.last().map_or(0, |(_, crcs)| crcs.len() as u64);
-            let block = if self.file.is_some() { block } else { 0 };
-            let at = self.by_row.block_bytes(block, self.by_row.rows_per_shard);
-            let need = (at.end - at.start) as usize - self.pending.len();
-            let (now, later) = bytes.split_at(need.min(bytes.len()));
+            let room = self.block_bytes() - self.in_block - self.pending.len() as u64;
+            let (now, later) = bytes.split_at(room.min(bytes.len() as u64) as usize);
             bytes = later;
-            if now.len() == need && self.pending.is_empty() {
-                self.write_block(now)?;
-            } else {
-                self.pending.extend_from_slice(now);
-                if now.len() == need {
-                    let block = std::mem::take(&mut self.pending);
-                    self.write_block(&block)?;
-                    self.pending = block;
-                    self.pending.clear();
-                }
+            if self.pending.is_empty() && now.len() >= PENDING_BYTES {
+                self.write(now)?;
+                continue;
+            }
+            self.pending.extend_from_slice(now);
+            if self.pending.len() >= PENDING_BYTES || now.len() as u64 == room {
+                self.flush()?;
             }
         }
+        Ok(())
+    }
+
+    /// Bytes of the block that is being written, if enough rows follow.
+    fn block_bytes(&self) -> u64 {
+        let block = match (&self.file, self.shards.last()) {
+            (Some(_), Some((_, crcs))) => crcs.len() as u64,
+            _ => 0,
+        };
+        let at = self.by_row.block_bytes(block, self.by_row.rows_per_shard);
+        at.end - at.start
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let mut bytes = std::mem::take(&mut self.pending);
+        self.write(&bytes)?;
+        bytes.clear();
+        self.pending = bytes;
         Ok(())
     }
 
@@ -120,14 +139,21 @@ impl Appender {
         Ok(())
     }
 
-    fn write_block(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes that end in the block they start in, or with it.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.file.is_none() {
             self.open_shard()?;
         }
+        let whole = self.block_bytes();
         if let (Some(file), Some((path, crcs))) = (&self.file, self.shards.last_mut()) {
-            crcs.push(crc32(bytes));
+            self.hasher.update(bytes);
             write_all_at(file, path, bytes, HEADER_BYTES + self.written)?;
             self.written += bytes.len() as u64;
+            self.in_block += bytes.len() as u64;
+            if self.in_block == whole {
+                crcs.push(std::mem::take(&mut self.hasher).finalize());
+                self.in_block = 0;
+            }
         }
         if self.written == self.by_row.rows_per_shard * self.by_row.row_bytes {
             self.file = None;
@@ -137,9 +163,13 @@ impl Appender {
 
     /// Writes the last block; the number of rows is now known.
     pub(crate) fn into_finished(mut self) -> Result<Finished> {
-        let rest = std::mem::take(&mut self.pending);
-        if !rest.is_empty() {
-            self.write_block(&rest)?;
+        if !self.pending.is_empty() {
+            self.flush()?;
+        }
+        if self.in_block > 0
+            && let Some((_, crcs)) = self.shards.last_mut()
+        {
+            crcs.push(std::mem::take(&mut self.hasher).finalize());
         }
         if self.shards.is_empty() {
             self.open_shard()?;

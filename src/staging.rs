@@ -3,9 +3,10 @@
 //! `.<name>.building` is a sibling of the output, so that the output appears by one rename, whole or
 //! not at all, and so that a dataset that is to be replaced stays until the new one is complete.
 
-use crate::error::{Error, ErrorKind, Result, escape_path};
+use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
 use crate::folder::{exists, parent, sync_folder};
-use crate::manifest::MANIFEST_NAME;
+use crate::manifest::{MANIFEST_NAME, Manifest};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -103,13 +104,31 @@ pub(crate) fn check_target(target: &Path, replace: bool) -> Result<()> {
     if !replace {
         return Err(exists(target));
     }
-    let is_empty = || fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none());
-    if meta.is_dir() && !target.join(MANIFEST_NAME).is_file() && !is_empty() {
-        return Err(Error::new(ErrorKind::Exists, "expected a dataset to replace, found another folder")
+    let refused = |found: String| {
+        Err(Error::new(ErrorKind::Exists, format!("expected a dataset to replace, found {found}"))
             .hint("remove it yourself if nothing in it is needed")
-            .at(target));
+            .at(target))
+    };
+    if !meta.is_dir() {
+        return refused((if meta.is_symlink() { "a symlink" } else { "a file" }).into());
     }
-    Ok(())
+    match foreign_entry(target) {
+        Some(entry) => refused(format!("a folder with {} in it", quoted(entry.as_encoded_bytes()))),
+        None => Ok(()),
+    }
+}
+
+/// What stands in a folder and does not belong to the dataset in it, if there is something.
+fn foreign_entry(folder: &Path) -> Option<OsString> {
+    let manifest =
+        fs::read(folder.join(MANIFEST_NAME)).ok().and_then(|bytes| Manifest::from_bytes(&bytes).ok());
+    let mut known: Vec<OsString> = Vec::new();
+    if let Some(manifest) = manifest {
+        known.push(MANIFEST_NAME.into());
+        known.extend(manifest.arrays.iter().filter_map(|array| array.folder().ok()).map(OsString::from));
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).find(|name| !known.contains(name))
 }
 
 /// Creates and locks the folder at `path`.

@@ -60,10 +60,10 @@ fn matrix_rows<T: super::matrix::FastNumber>(
 }
 
 /// The columns that a piece holds.
-pub(crate) fn columns(rules: &RowRules, piece: &Piece, kinds: &[Kind]) -> Rows {
+pub(crate) fn columns(rules: &RowRules, piece: &Piece, kinds: &[Kind], check_whole: bool) -> Rows {
     let mut parts: Vec<Builder> = kinds.iter().map(|kind| Builder::new(*kind)).collect();
     let mut rows = 0;
-    let fault = fill_columns(rules, piece, &mut parts, &mut rows).err();
+    let fault = fill_columns(rules, piece, &mut parts, &mut rows, check_whole).err();
     let parts = parts.into_iter().map(|part| part.finish(rows)).collect();
     Rows { rows, parts, fault }
 }
@@ -100,7 +100,13 @@ impl Builder {
     }
 }
 
-fn fill_columns(rules: &RowRules, piece: &Piece, parts: &mut [Builder], rows: &mut usize) -> Result<()> {
+fn fill_columns(
+    rules: &RowRules,
+    piece: &Piece,
+    parts: &mut [Builder],
+    rows: &mut usize,
+    check_whole: bool,
+) -> Result<()> {
     let text = &piece.text[..];
     let (mut fields, mut scratch) = (Fields::new(), Vec::new());
     let mut records = Records::new(text, &rules.dialect);
@@ -114,6 +120,9 @@ fn fill_columns(rules: &RowRules, piece: &Piece, parts: &mut [Builder], rows: &m
             match part {
                 Builder::Numbers(dtype, bytes) => with_element!(*dtype, T => {
                     let value = rules.number::<T>(text, &record, &fields, index, &mut scratch).map_err(place)?;
+                    if check_whole {
+                        check_whole_numbers(&[value])?;
+                    }
                     bytes.extend_from_slice(bytemuck::bytes_of(&value));
                 }),
                 Builder::Text(ends, bytes) => {

@@ -1,20 +1,14 @@
 //! Pass two over files: every block of rows of a matrix is parsed straight into its region.
 
 use super::count::{State, skip};
-use super::index::{Index, Text};
+use super::index::{Index, SCRATCH, Text};
 use super::matrix::FastNumber;
 use super::rows::{Origin, RowRules, check_whole_numbers};
 use crate::dtype::values_mut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::progress::Progress;
 use crate::writer::Writer;
-use std::cell::RefCell;
 use std::ops::Range;
-
-thread_local! {
-    /// A chunk of text, kept so that a region costs no allocation.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// A text and where its records are.
 pub(crate) struct Indexed {

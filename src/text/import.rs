@@ -78,21 +78,25 @@ pub(crate) fn pack(
         None => Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?,
     };
     notes.push(tables.describe(&plan));
-    let error = match tables.attempt(&plan, out, write) {
+    let by_sample = options.dtype.is_none();
+    let error = match tables.attempt(&plan, by_sample, out, write) {
         Ok(writer) => return Ok((writer, notes)),
         Err(error) => error,
     };
-    if options.dtype.is_some() || error.kind() != ErrorKind::Parse {
+    // A whole number that a float may have rounded is no fault yet, a value of another type may be.
+    let is_unsure = error.kind() == ErrorKind::TypeMismatch;
+    if !by_sample || !is_unsure && error.kind() != ErrorKind::Parse {
         return Err(error);
     }
     // The types came from the first records. What all of them ask for may be wider.
     let surveys = tables.survey()?;
     let wider = Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?;
-    if wider == plan {
+    if wider != plan {
+        notes.push(format!("{}; a later value needed wider types", tables.describe(&wider)));
+    } else if !is_unsure {
         return Err(error);
     }
-    notes.push(format!("{}; a later value needed wider types", tables.describe(&wider)));
-    tables.attempt(&wider, out, write).map(|writer| (writer, notes))
+    tables.attempt(&wider, false, out, write).map(|writer| (writer, notes))
 }
 
 impl<'a> Tables<'a> {
@@ -146,7 +150,7 @@ impl<'a> Tables<'a> {
 
     fn describe(&self, plan: &Plan) -> String {
         match plan {
-            Plan::Matrix { dtype, .. } => format!("one {dtype} matrix of {} columns", self.rules.columns),
+            Plan::Matrix(dtype) => format!("one {dtype} matrix of {} columns", self.rules.columns),
             Plan::Columns(kinds) => {
                 let names = self.column_names();
                 let shown = names
@@ -175,23 +179,27 @@ impl<'a> Tables<'a> {
             && self.tables.iter().all(|table| matches!(table.source, Source::File(_)))
     }
 
-    fn attempt(&mut self, plan: &Plan, out: &Path, write: &WriteOptions) -> Result<Writer> {
+    fn attempt(
+        &mut self,
+        plan: &Plan,
+        check_whole: bool,
+        out: &Path,
+        write: &WriteOptions,
+    ) -> Result<Writer> {
         let files = self.tables.iter().map(|table| match &table.source {
             Source::File(file) => file.len(),
             Source::Stream(_) => 0,
         });
         self.progress.start(files.sum());
         match plan {
-            Plan::Matrix { dtype, whole_as_float } if self.are_files() => {
-                self.fill(*dtype, *whole_as_float, out, write)
-            }
-            Plan::Matrix { dtype, whole_as_float } => {
+            Plan::Matrix(dtype) if self.are_files() => self.fill(*dtype, check_whole, out, write),
+            Plan::Matrix(dtype) => {
                 let name = &self.options.name;
                 let builder = Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns as u64]);
                 let writer = builder.array_attributes(self.attributes()).create(out)?;
                 let arrays = [(name.clone(), Kind::Number(*dtype))];
                 self.append(writer, &arrays, &|rules, piece| {
-                    append::matrix(rules, piece, *dtype, *whole_as_float)
+                    append::matrix(rules, piece, *dtype, check_whole)
                 })
             }
             Plan::Columns(kinds) => {
@@ -203,7 +211,7 @@ impl<'a> Tables<'a> {
                         Kind::Text => builder.strings(name),
                     });
                 self.append(builder.create(out)?, &arrays, &|rules, piece| {
-                    append::columns(rules, piece, kinds)
+                    append::columns(rules, piece, kinds, check_whole)
                 })
             }
         }
@@ -397,7 +405,9 @@ fn detect_class(field: &[u8]) -> Classified {
         Class::Int { f64, .. } => classified(detect::Class::Float, f64),
         Class::Float => classified(detect::Class::Float, true),
         Class::Text if is_complex(field) => classified(detect::Class::Complex, true),
-        Class::Bool | Class::Text => classified(detect::Class::Text, true),
+        // A word of its own type is a value, and no name of a column.
+        Class::Bool => classified(detect::Class::Int, true),
+        Class::Text => classified(detect::Class::Text, true),
     }
 }
 

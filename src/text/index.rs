@@ -6,15 +6,22 @@ use crate::error::Result;
 use crate::input::SourceFile;
 use crate::progress::Progress;
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 
-/// What one task of the first pass reads.
-const SPAN_BYTES: u64 = 4 << 20;
+/// What the tasks of the first pass read, all together and the least for one.
+const SPANS_BYTES: u64 = 16 << 20;
+const SPAN_BYTES: (u64, u64) = (128 << 10, 1 << 20);
 /// How finely records can be found again: half of it is scanned in vain for each region.
 const CHUNK_BYTES: usize = 128 << 10;
 /// How far to look for a line end at a time.
 const LOOK_BYTES: u64 = 4 << 10;
+
+thread_local! {
+    /// What is read of a text, kept so that no task allocates.
+    pub(super) static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A text whose parts can be had in any order by any thread.
 pub(crate) trait Text: Sync {
@@ -75,7 +82,9 @@ impl Index {
         lines: u64,
         progress: &Progress,
     ) -> Result<Self> {
-        Self::with_sizes(text, dialect, start, lines, (SPAN_BYTES, CHUNK_BYTES), progress)
+        let span = SPANS_BYTES / rayon::current_num_threads() as u64;
+        let span = span.clamp(SPAN_BYTES.0, SPAN_BYTES.1);
+        Self::with_sizes(text, dialect, start, lines, (span, CHUNK_BYTES), progress)
     }
 
     fn with_sizes(
@@ -100,18 +109,21 @@ impl Index {
         let spans: Vec<Range<u64>> = starts.windows(2).map(|pair| pair[0]..pair[1]).collect();
         let counted: Vec<Vec<_>> = spans
             .par_iter()
-            .map_init(Vec::new, |scratch, span| {
-                let bytes = text.window(span.clone(), scratch)?;
-                let mut chunks = Vec::with_capacity(bytes.len() / chunk_bytes + 1);
-                let mut at = 0;
-                while at < bytes.len() {
-                    let end = next_cut(bytes, dialect, at.saturating_add(chunk_bytes)).unwrap_or(bytes.len());
-                    let count = count(&bytes[at..end], dialect);
-                    chunks.push((span.start + at as u64..span.start + end as u64, count));
-                    at = end;
-                }
-                progress.advance(bytes.len() as u64 / 4)?;
-                Ok(chunks)
+            .map(|span| {
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let bytes = text.window(span.clone(), scratch)?;
+                    let mut chunks = Vec::with_capacity(bytes.len() / chunk_bytes + 1);
+                    let mut at = 0;
+                    while at < bytes.len() {
+                        let end =
+                            next_cut(bytes, dialect, at.saturating_add(chunk_bytes)).unwrap_or(bytes.len());
+                        let count = count(&bytes[at..end], dialect);
+                        chunks.push((span.start + at as u64..span.start + end as u64, count));
+                        at = end;
+                    }
+                    progress.advance(bytes.len() as u64 / 4)?;
+                    Ok(chunks)
+                })
             })
             .collect::<Result<_>>()?;
         let mut place = Place { lines, ..Place::default() };

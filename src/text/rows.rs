@@ -197,8 +197,8 @@ impl RowRules {
     }
 }
 
-/// Where a column of whole numbers is kept as floats, refuses a value that may have been rounded: the
-/// survey of the whole input then says whether one was.
+/// Where floats were chosen by a part of the input, refuses a value from which on whole numbers may have
+/// been rounded. The survey of the whole input then says whether one was.
 pub(crate) fn check_whole_numbers<T: Element>(values: &[T]) -> Result<()> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let floats: &[f64] = match T::DTYPE {
@@ -209,10 +209,9 @@ pub(crate) fn check_whole_numbers<T: Element>(values: &[T]) -> Result<()> {
     };
     match floats.iter().find(|value| value.is_finite() && value.abs() >= EXACT) {
         Some(value) => Err(Error::new(
-            ErrorKind::Parse,
+            ErrorKind::TypeMismatch,
             format!("expected whole numbers below 2^53 beside floats, found about {value:e}"),
-        )
-        .hint("--layout columns keeps each column's own type")),
+        )),
         None => Ok(()),
     }
 }

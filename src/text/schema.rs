@@ -105,10 +105,6 @@ impl ColumnSurvey {
             _ => DType::Float64,
         })
     }
-
-    fn is_whole(&self) -> bool {
-        self.ints && !self.floats && !self.complex
-    }
 }
 
 pub(crate) fn is_complex(field: &[u8]) -> bool {
@@ -119,13 +115,8 @@ pub(crate) fn is_complex(field: &[u8]) -> bool {
 /// How a table becomes arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// One array of `columns` columns.
-    Matrix {
-        dtype: DType,
-        /// Whether a column that was seen to hold whole numbers is kept as floats, so that a later
-        /// one too long for that must be noticed.
-        whole_as_float: bool,
-    },
+    /// One array of two dimensions.
+    Matrix(DType),
     /// One array a column.
     Columns(Vec<Kind>),
 }
@@ -135,7 +126,7 @@ impl Plan {
     pub(crate) fn given(dtype: DType, columns: usize, layout: Layout) -> Self {
         match layout {
             Layout::Columns => Plan::Columns(vec![Kind::Number(dtype); columns]),
-            Layout::Auto | Layout::Matrix => Plan::Matrix { dtype, whole_as_float: false },
+            Layout::Auto | Layout::Matrix => Plan::Matrix(dtype),
         }
     }
 
@@ -151,11 +142,7 @@ impl Plan {
             return Ok(Plan::Columns(kinds));
         }
         match common(surveys, &kinds) {
-            Some(dtype) => {
-                let whole_as_float =
-                    (dtype.is_float() || dtype.is_complex()) && surveys.iter().any(ColumnSurvey::is_whole);
-                Ok(Plan::Matrix { dtype, whole_as_float })
-            }
+            Some(dtype) => Ok(Plan::Matrix(dtype)),
             None if layout == Layout::Matrix => {
                 let odd = kinds.iter().position(|kind| !matches!(kind, Kind::Number(d) if *d != DType::Bool));
                 let what = match odd {
@@ -227,9 +214,8 @@ mod tests {
             let surveys: Vec<_> = columns.iter().map(|fields| survey(fields)).collect();
             Plan::new(&surveys, &Missing::Error, Layout::Auto, &[]).unwrap()
         };
-        let matrix = |dtype, whole_as_float| Plan::Matrix { dtype, whole_as_float };
-        assert_eq!(plan(&[&["1"], &["2"]]), matrix(DType::Int64, false));
-        assert_eq!(plan(&[&["1"], &["2.5"]]), matrix(DType::Float64, true));
+        assert_eq!(plan(&[&["1"], &["2"]]), Plan::Matrix(DType::Int64));
+        assert_eq!(plan(&[&["1"], &["2.5"]]), Plan::Matrix(DType::Float64));
         assert!(matches!(plan(&[&["9007199254740993"], &["2.5"]]), Plan::Columns(_)));
         assert!(matches!(plan(&[&["1"], &["a"]]), Plan::Columns(_)));
     }

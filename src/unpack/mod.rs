@@ -20,7 +20,7 @@ use place::{Partial, Place, Stream, check_file, publish};
 use rayon::prelude::*;
 use reader::Reader;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use text::Text;
 
 /// Where [`unpack`] writes to.
@@ -106,7 +106,10 @@ pub fn unpack(
     let place = Place::of(output);
     let target = target(place, options)?;
     let paths = paths(place, options)?;
-    paths.iter().try_for_each(|path| check_file(path, options.replace))?;
+    paths.iter().try_for_each(|path| {
+        check_outside(dataset, path)?;
+        check_file(path, options.replace)
+    })?;
     let reader = Reader::new(dataset);
     let content = Content::new(dataset, &reader, target, options, progress)?;
     let stream = match place {
@@ -115,6 +118,19 @@ pub fn unpack(
         Place::Stdout => Stream::stdout(),
     };
     content.stream(&mut stream?)
+}
+
+/// Sealed files are never written again, not even when asked.
+fn check_outside(dataset: &Dataset, path: &Path) -> Result<()> {
+    let whole = |path: &Path| path.canonicalize().ok();
+    match whole(crate::folder::parent(path)).zip(whole(dataset.path())) {
+        Some((parent, dataset)) if parent.starts_with(&dataset) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "expected an output outside of the dataset, found one inside of it",
+        )
+        .at(path)),
+        _ => Ok(()),
+    }
 }
 
 /// What to write: as told, or by the extension of the output.

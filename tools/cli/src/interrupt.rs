@@ -15,11 +15,13 @@ pub(crate) fn progress() -> Result<&'static Progress> {
         }
         progress.stop();
     };
-    ctrlc::try_set_handler(on_signal).map_err(|e| {
-        Error::new(
-            ErrorKind::Io,
-            format!("expected to handle interrupts, found {}", e.to_string().to_lowercase()),
-        )
-    })?;
+    match ctrlc::try_set_handler(on_signal) {
+        // A shell ignores the signal on behalf of its background jobs: it then stays ignored.
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => {}
+        Err(e) => {
+            let found = e.to_string().to_lowercase();
+            return Err(Error::new(ErrorKind::Io, format!("expected to handle interrupts, found {found}")));
+        }
+    }
     Ok(progress)
 }

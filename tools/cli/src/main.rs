@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 /// Large arrays as plain .npy shards under one manifest: pack them, look at them, take them out
 #[derive(Parser)]
-#[command(name = "arrshard", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "arrshard", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     work: options::Work,

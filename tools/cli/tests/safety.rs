@@ -1,0 +1,137 @@
+//! What must not be lost: digits, rows, and files that were there before.
+
+mod command;
+
+use arrshard::Dataset;
+use command::{run, run_piped};
+use ndarray::{Ix1, Ix2};
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+use tempfile::tempdir;
+
+/// Long enough that the last line is in no sample.
+fn late(line: &str, rows: usize, last: &str) -> String {
+    let mut text = format!("{line}\n").repeat(rows);
+    writeln!(text, "{last}").unwrap();
+    text
+}
+
+#[test]
+fn a_late_whole_number_is_never_rounded_to_a_float() {
+    let rows = 400_000;
+    for (line, last, extra) in [
+        ("0.5", "9007199254740993", &[][..]),
+        ("x,1.5", "y,9007199254740993", &[]),
+        ("0.5,1", "9007199254740993,1", &["--layout", "columns"]),
+    ] {
+        let tmp = tempdir().unwrap();
+        let text = late(line, rows, last);
+        for stdin in [false, true] {
+            fs::write(tmp.path().join("in.csv"), &text).unwrap();
+            let input = if stdin { "-" } else { "in.csv" };
+            let mut args = vec!["pack", input, "-o", "out", "--force", "--no-sync", "-q"];
+            args.extend(extra);
+            let ended = run_piped(tmp.path(), args, text.as_bytes());
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            let args = ["unpack", "out", "-o", "-", "--to", "csv", "--rows", "400000:"];
+            let back = run(tmp.path(), args);
+            assert_eq!(back.out.trim_end(), last, "{line:?} from {input}");
+        }
+    }
+}
+
+#[test]
+fn large_floats_beside_whole_numbers_are_floats() {
+    let tmp = tempdir().unwrap();
+    for (text, want) in
+        [("1,0.5\n2,1e16\n", [1.0, 0.5, 2.0, 1e16]), ("1e16,1\n-2.5,3\n", [1e16, 1.0, -2.5, 3.0])]
+    {
+        fs::write(tmp.path().join("in.csv"), text).unwrap();
+        let ended = run(tmp.path(), ["pack", "in.csv", "-o", "out", "--force", "-q"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let found = Dataset::open(tmp.path().join("out")).unwrap().read::<f64, Ix2>("data").unwrap();
+        assert_eq!(found.as_slice().unwrap(), want);
+    }
+}
+
+#[test]
+fn a_row_of_truth_values_is_no_header() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("in.csv"), "True,False\nFalse,True\n").unwrap();
+    let ended = run(tmp.path(), ["pack", "in.csv", "-o", "out", "-q"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let found = Dataset::open(tmp.path().join("out")).unwrap().read::<bool, Ix2>("data").unwrap();
+    assert_eq!(found.as_slice().unwrap(), [true, false, false, true]);
+}
+
+#[test]
+fn force_replaces_datasets_and_nothing_else() {
+    let tmp = tempdir().unwrap();
+    let at = |name: &str| tmp.path().join(name);
+    fs::write(at("in.csv"), "1,2\n").unwrap();
+    let pack = |out: &str| run(tmp.path(), ["pack", "in.csv", "-o", out, "--force", "-q"]);
+    assert_eq!(pack("out").code, Some(0));
+    assert_eq!(pack("out").code, Some(0));
+    fs::write(at("out/mine.txt"), "x").unwrap();
+    let ended = pack("out");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("found a folder with \"mine.txt\" in it"), "{}", ended.err);
+    assert!(at("out/mine.txt").exists());
+    let ended = pack("in.csv");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("expected a dataset to replace, found a file"), "{}", ended.err);
+    assert_eq!(fs::read(at("in.csv")).unwrap(), b"1,2\n");
+    fs::remove_file(at("out/mine.txt")).unwrap();
+    for inside in ["out/data/00000.npy", "out/arrshard.json", "out/new.npy"] {
+        let ended = run(tmp.path(), ["unpack", "out", "-o", inside, "--to", "npy", "--force"]);
+        assert_eq!(ended.code, Some(2), "{inside}");
+        assert!(ended.err.contains("outside of the dataset"), "{}", ended.err);
+    }
+    assert_eq!(run(tmp.path(), ["verify", "out", "-q"]).code, Some(0));
+}
+
+/// A shell starts background jobs with the interrupt ignored.
+#[cfg(unix)]
+#[test]
+fn an_ignored_interrupt_stays_ignored() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("in.csv"), "1,2\n3,4\n").unwrap();
+    let script = format!("trap '' INT; '{}' pack in.csv -o out -q", env!("CARGO_BIN_EXE_arrshard"));
+    let ended = Command::new("sh").args(["-c", &script]).current_dir(tmp.path()).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn thousands_of_columns_are_appended_in_order() {
+    let tmp = tempdir().unwrap();
+    let mut text = String::new();
+    for row in 0..3000 {
+        for column in 0..40 {
+            write!(text, "{},", row * 40 + column).unwrap();
+        }
+        writeln!(text, "t{row}").unwrap();
+    }
+    fs::write(tmp.path().join("in.csv"), &text).unwrap();
+    for shard in ["4KiB", "1GiB"] {
+        let args = [
+            "pack",
+            "in.csv",
+            "-o",
+            "out",
+            "-q",
+            "--force",
+            "--no-sync",
+            "--header",
+            "no",
+            "--shard-size",
+            shard,
+        ];
+        let ended = run(tmp.path(), args);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let dataset = Dataset::open(tmp.path().join("out")).unwrap();
+        let found = dataset.read::<i64, Ix1>("f39").unwrap();
+        assert!(found.iter().enumerate().all(|(row, &value)| value == row as i64 * 40 + 39));
+        assert!(dataset.verify(&arrshard::Progress::new()).unwrap().is_whole());
+    }
+}
