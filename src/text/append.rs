@@ -155,7 +155,14 @@ pub(crate) struct Sinks<'w> {
 
 enum Sink {
     Numbers(Appender),
-    Text { offsets: Appender, bytes: Appender, end: u64 },
+    Text(Box<TextSink>),
+}
+
+/// The two halves of a string array, and where its last string ends.
+struct TextSink {
+    offsets: Appender,
+    bytes: Appender,
+    end: u64,
 }
 
 impl<'w> Sinks<'w> {
@@ -168,7 +175,8 @@ impl<'w> Sinks<'w> {
                 Kind::Text => {
                     let mut offsets = writer.appender(&format!("{name}.offsets"))?;
                     offsets.append(&0u64.to_le_bytes())?;
-                    Ok(Sink::Text { offsets, bytes: writer.appender(&format!("{name}.bytes"))?, end: 0 })
+                    let bytes = writer.appender(&format!("{name}.bytes"))?;
+                    Ok(Sink::Text(Box::new(TextSink { offsets, bytes, end: 0 })))
                 }
             })
             .collect::<Result<_>>()?;
@@ -183,7 +191,8 @@ impl<'w> Sinks<'w> {
                 (Sink::Numbers(appender), Part::Numbers { bytes, row_bytes }) => {
                     appender.append(&bytes.bytes()[..wanted * row_bytes])?;
                 }
-                (Sink::Text { offsets, bytes, end }, Part::Text { ends, bytes: new }) => {
+                (Sink::Text(sink), Part::Text { ends, bytes: new }) => {
+                    let TextSink { offsets, bytes, end } = &mut **sink;
                     let ends = &ends[..wanted];
                     let shifted: Vec<u8> = ends.iter().flat_map(|e| (e + *end).to_le_bytes()).collect();
                     offsets.append(&shifted)?;
@@ -218,9 +227,9 @@ impl<'w> Sinks<'w> {
         for sink in self.sinks {
             match sink {
                 Sink::Numbers(appender) => self.writer.finish(appender)?,
-                Sink::Text { offsets, bytes, .. } => {
-                    self.writer.finish(offsets)?;
-                    self.writer.finish(bytes)?;
+                Sink::Text(sink) => {
+                    self.writer.finish(sink.offsets)?;
+                    self.writer.finish(sink.bytes)?;
                 }
             }
         }
