@@ -2,10 +2,10 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
-use crate::folder::write_all_at;
 use crate::layout::{ArrayLayout, HEADER_BYTES, RowLayout, too_large};
 use crate::manifest::shard_stem;
-use crate::writer::Finished;
+use crate::seal::Finished;
+use crate::storage::Storage;
 use crc32fast::Hasher;
 use std::fs::File;
 use std::path::PathBuf;
@@ -23,7 +23,9 @@ pub struct Appender {
     row: Vec<u64>,
     by_row: RowLayout,
     rows: u64,
+    /// The path of each shard and the checksums of its blocks.
     shards: Vec<(PathBuf, Vec<u32>)>,
+    storage: Storage,
     /// The last shard, while it is not full.
     file: Option<File>,
     /// Bytes of the last shard that are in its file.
@@ -36,7 +38,14 @@ pub struct Appender {
 }
 
 impl Appender {
-    pub(crate) fn new(name: String, folder: PathBuf, dtype: DType, row: Vec<u64>, by_row: RowLayout) -> Self {
+    pub(crate) fn new(
+        name: String,
+        folder: PathBuf,
+        dtype: DType,
+        row: Vec<u64>,
+        by_row: RowLayout,
+        storage: Storage,
+    ) -> Self {
         Self {
             name,
             folder,
@@ -45,6 +54,7 @@ impl Appender {
             by_row,
             rows: 0,
             shards: Vec::new(),
+            storage,
             file: None,
             written: 0,
             in_block: 0,
@@ -131,8 +141,8 @@ impl Appender {
 
     fn open_shard(&mut self) -> Result<()> {
         let path = self.folder.join(format!("{}.npy.partial", shard_stem(self.shards.len() as u64, 1)));
-        let file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
-        file.set_len(HEADER_BYTES).map_err(|e| Error::io(&path, "resize", e))?;
+        let file = self.storage.create(&path)?;
+        self.storage.resize(&file, &path, HEADER_BYTES)?;
         self.file = Some(file);
         self.shards.push((path, Vec::new()));
         self.written = 0;
@@ -147,7 +157,7 @@ impl Appender {
         let whole = self.block_bytes();
         if let (Some(file), Some((path, crcs))) = (&self.file, self.shards.last_mut()) {
             self.hasher.update(bytes);
-            write_all_at(file, path, bytes, HEADER_BYTES + self.written)?;
+            self.storage.write(file, path, bytes, HEADER_BYTES + self.written)?;
             self.written += bytes.len() as u64;
             self.in_block += bytes.len() as u64;
             if self.in_block == whole {
@@ -181,6 +191,6 @@ impl Appender {
         } else {
             ArrayLayout::with_rows_per_shard(self.dtype, &shape, self.by_row.rows_per_shard)?
         };
-        Ok(Finished { layout, shards: self.shards })
+        Ok(Finished { layout, shards: self.shards.into_iter().map(|(_, crcs)| crcs).collect() })
     }
 }

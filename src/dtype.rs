@@ -163,8 +163,8 @@ pub trait Element:
 
 /// Aligned bytes as values to be set, all of them.
 pub(crate) fn values_mut<T: Element>(bytes: &mut [u8]) -> Result<&mut [T]> {
-    if T::DTYPE == DType::Bool {
-        // What is left in a buffer may be no bool.
+    if T::DTYPE == DType::Bool && bytes.iter().any(|&byte| byte > 1) {
+        // What is left in a buffer or a file may be no bool.
         bytes.fill(0);
     }
     bytemuck::checked::try_cast_slice_mut(bytes).map_err(|e| {

@@ -138,6 +138,18 @@ fn blocks(row_bytes: u64) -> (u64, u64) {
     }
 }
 
+/// Part `index` of `count` of `total` things, as even as can be.
+fn split(total: u64, index: u64, count: u64) -> Result<Range<u64>> {
+    if index >= count {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("expected one of {count} parts, counted from 0, found {index}"),
+        ));
+    }
+    let edge = |index: u64| (u128::from(total) * u128::from(index) / u128::from(count)) as u64;
+    Ok(edge(index)..edge(index + 1))
+}
+
 /// Every shard but the last holds a multiple of this many rows: whole pages.
 fn page_rows(row_bytes: u64) -> u64 {
     PAGE_BYTES / gcd(row_bytes, PAGE_BYTES)
@@ -271,6 +283,36 @@ impl ArrayLayout {
         shape
     }
 
+    /// Part `index` of `count`: the rows of a run of whole shards. The parts cover the array in order;
+    /// some are empty if there are fewer shards.
+    pub fn part(&self, index: u64, count: u64) -> Result<Range<u64>> {
+        let shards = split(self.shard_count(), index, count)?;
+        let row = |shard: u64| self.rows.min(shard.saturating_mul(self.by_row.rows_per_shard));
+        Ok(row(shards.start)..row(shards.end))
+    }
+
+    /// Share `index` of `count`: the runs, each of whole blocks of one shard, that hold its part of all
+    /// blocks. The shares cover the array in order; some are empty if there are fewer blocks.
+    pub fn share(&self, index: u64, count: u64) -> Result<Vec<Range<u64>>> {
+        let RowLayout { rows_per_block, rows_per_shard, .. } = self.by_row;
+        let in_shard = rows_per_shard.div_ceil(rows_per_block);
+        let full = self.rows / rows_per_shard;
+        let all = full.saturating_mul(in_shard) + (self.rows % rows_per_shard).div_ceil(rows_per_block);
+        let blocks = split(all, index, count)?;
+        let row = |block: u64| {
+            let start = (block / in_shard).saturating_mul(rows_per_shard);
+            self.rows.min(start.saturating_add(block % in_shard * rows_per_block))
+        };
+        let mut runs = Vec::new();
+        let mut at = blocks.start;
+        while at < blocks.end {
+            let next = blocks.end.min((at / in_shard + 1) * in_shard);
+            runs.push(row(at)..row(next));
+            at = next;
+        }
+        Ok(runs)
+    }
+
     /// The array rows cut into runs of whole blocks of one shard, of at most `bytes` each.
     pub fn regions(&self, bytes: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         let by_row = self.by_row;
@@ -349,6 +391,25 @@ mod tests {
                 next = region.end;
             }
             prop_assert_eq!(next, rows);
+            for count in [1, 2, 3, 7, 100] {
+                let (mut part_end, mut share_end) = (0, 0);
+                for index in 0..count {
+                    let part = layout.part(index, count).unwrap();
+                    prop_assert_eq!(part.start, part_end);
+                    prop_assert!(part.start.is_multiple_of(by_row.rows_per_shard) || part.is_empty());
+                    part_end = part.end;
+                    for run in layout.share(index, count).unwrap() {
+                        prop_assert_eq!(run.start, share_end);
+                        prop_assert!(!run.is_empty());
+                        let shard = layout.shard(run.start / by_row.rows_per_shard).unwrap();
+                        prop_assert!(run.end <= shard.rows.end);
+                        prop_assert_eq!((run.start - shard.rows.start) % by_row.rows_per_block, 0);
+                        share_end = run.end;
+                    }
+                }
+                prop_assert_eq!((part_end, share_end), (rows, rows));
+                prop_assert!(layout.part(count, count).is_err());
+            }
             prop_assert_eq!(
                 ArrayLayout::with_rows_per_shard(DType::UInt8, &[rows, row], by_row.rows_per_shard).unwrap(),
                 layout

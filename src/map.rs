@@ -1,4 +1,5 @@
-//! All `unsafe` of the library: maps of files, and one address range over many of them.
+//! All `unsafe` of the library: maps of files, one address range over many of them, and the one
+//! system call that no safe crate here offers, the lock on a range of a file.
 //!
 //! The danger of a map is one: whoever truncates the file under it turns a load into SIGBUS, and
 //! whoever rewrites it changes memory that Rust believes constant. So the one public door,
@@ -8,9 +9,10 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{HEADER_BYTES, PAGE_BYTES};
-use memmap2::{Mmap, MmapMut, MmapOptions};
+use memmap2::{Mmap, MmapOptions, MmapRaw};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 /// The row data of one array in memory.
 #[derive(Debug)]
@@ -48,14 +50,87 @@ pub(crate) fn map_range(file: &File, offset: u64, len: u64) -> io::Result<Mmap> 
     unsafe { MmapOptions::new().offset(offset).len(len).map(file) }
 }
 
-/// Maps `len` bytes of `file` for writing. Only for files that this process has created or
-/// claimed under a lock, and whose blocks are allocated, so that no store can meet a full disk.
-pub(crate) fn map_range_mut(file: &File, offset: u64, len: u64) -> io::Result<MmapMut> {
-    let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    // SAFETY: the range is claimed by one region at a time (checked within the process, locked
-    // between processes), the file is not yet part of a dataset, so nobody has a reason to
-    // truncate it, and `&mut MmapMut` is the only way to its bytes.
-    unsafe { MmapOptions::new().offset(offset).len(len).map_mut(file) }
+/// A range of a file, mapped for writing.
+#[derive(Debug)]
+pub(crate) struct RangeMut {
+    map: MmapRaw,
+    start: usize,
+    len: usize,
+}
+
+/// The kernel maps a file in pieces of this size at one fault, if all of the piece is in the map.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
+impl RangeMut {
+    /// Maps `range` of `file`, which has `file_bytes` bytes. Only for files that this process has
+    /// created or claimed under a lock, and whose blocks are allocated, so that no store can meet a full disk.
+    ///
+    /// The map reaches beyond the range, to the edges of huge pages, though nobody is given a byte
+    /// of that: a page that is mapped in part costs a fault and the file system's work on the whole
+    /// of it for each 4 KiB. Measured on ext4 (6.18, CPU time of 512 MiB, a map a region): regions of
+    /// 1 MiB 0.19 GB/s without and 2.5 with; of 4 MiB 0.34 and 2.8; of 64 MiB 1.8 and 2.9; `pwrite` 3.0.
+    pub(crate) fn new(file: &File, range: Range<u64>, file_bytes: u64) -> io::Result<Self> {
+        let too_long = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+        let from = range.start - range.start % HUGE_PAGE_BYTES;
+        let to = range.end.checked_next_multiple_of(HUGE_PAGE_BYTES).unwrap_or(range.end).min(file_bytes);
+        if range.start > range.end || range.end > to {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let map = MmapOptions::new()
+            .offset(from)
+            .len(usize::try_from(to - from).map_err(too_long)?)
+            .map_raw(file)?;
+        let start = usize::try_from(range.start - from).map_err(too_long)?;
+        let len = usize::try_from(range.end - range.start).map_err(too_long)?;
+        Ok(Self { map, start, len })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `start + len` bytes are mapped (checked in `new`) until `self` is dropped. The range is
+        // claimed by one region at a time, by a lock that holds between threads and processes,
+        // so nobody else writes to these bytes; what is mapped around them is not part of the slice.
+        // The file is not yet part of a dataset, so nobody has a reason to truncate it.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(self.start), self.len) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`, and `&mut self` is the only way to the bytes in this process.
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(self.start), self.len) }
+    }
+}
+
+/// Sets, waits for, or asks for a lock on `len` bytes of an open file (0: to its end and beyond),
+/// owned by the open file and not by the process, so that it holds between threads too. `command` is
+/// one of `F_OFD_SETLK`, `F_OFD_SETLKW`, `F_OFD_GETLK`; gives what the kernel made of the question.
+#[cfg(target_os = "linux")]
+pub(crate) fn range_lock(
+    file: &File,
+    command: libc::c_int,
+    kind: libc::c_int,
+    start: u64,
+    len: u64,
+) -> io::Result<(libc::c_int, u64, u64)> {
+    use std::os::fd::AsRawFd;
+    let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    // SAFETY: `flock64` is plain integers, for which all bits zero is a value.
+    let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = i64::try_from(start).map_err(too_far)?;
+    lock.l_len = i64::try_from(len).map_err(too_far)?;
+    loop {
+        // SAFETY: the descriptor is open as long as `file` is borrowed, and each of the three
+        // commands reads and writes one `flock64`, which `lock` is, and nothing else.
+        let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) };
+        if result != -1 {
+            let number = |n: i64| u64::try_from(n).unwrap_or(0);
+            return Ok((libc::c_int::from(lock.l_type), number(lock.l_start), number(lock.l_len)));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 /// One address range over the data of many files.

@@ -4,6 +4,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use crate::input::{Input, Source};
 use crate::npy::NpyOptions;
+use crate::output::Together;
 use crate::progress::Progress;
 use crate::text::{Delimiter, TextOptions};
 use crate::writer::WriteOptions;
@@ -41,14 +42,22 @@ pub struct PackOptions {
     pub name: String,
     /// For the dataset.
     pub write: WriteOptions,
+    /// Goes on with what a killed conversion of the same inputs has left, if anything: blocks that are done
+    /// and match their checksums stay. So it is for arrays whose shape is known from the start: `.npy`,
+    /// `.npz`, and matrices from text files. Anything else starts from the beginning.
+    pub resume: bool,
+    /// `Some((index, count))`, `index` from 0: writes only this part, whole shards, of what `count` processes,
+    /// on one host or several, write together from the same inputs. Whoever ends last seals. Text without
+    /// a dtype is read once more before, to find the types of all values.
+    pub part: Option<(u64, u64)>,
 }
 
 /// What [`pack`] has made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Packed {
-    /// The sealed dataset.
-    pub dataset: Dataset,
+    /// The sealed dataset; `None` if this was a part, and others are still missing.
+    pub dataset: Option<Dataset>,
     /// What was guessed, a line each.
     pub notes: Vec<String>,
 }
@@ -62,9 +71,17 @@ pub struct Packed {
 ///
 /// Of the inputs: with file, line and field of text, file and byte else. Of the output: as
 /// [`crate::Builder::create`] and [`crate::Writer::seal`]. After an error nothing is left at
-/// `out` or beside it.
+/// `out` or beside it; with `resume` or `part`, what has been written stays beside it, and
+/// an error says if it is of other inputs or settings.
 pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Progress) -> Result<Packed> {
     crate::staging::check_target(out, options.write.replaces())?;
+    if let Some((index, count)) = options.part.filter(|(index, count)| index >= count) {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("expected one of {count} parts, counted from 0, found {index}"),
+        ));
+    }
+    let together = Together { resume: options.resume, part: options.part };
     let mut sources = Vec::with_capacity(inputs.len());
     let mut kind = None;
     for input in inputs {
@@ -88,7 +105,7 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
         }
         sources.push(source);
     }
-    let (writer, notes) = match kind {
+    let (output, notes) = match kind {
         None => {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         }
@@ -101,7 +118,7 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
         }
         Some(Kind::Npy) => {
             let npy = NpyOptions { name: options.name.clone(), as_bf16: options.as_bf16 };
-            (crate::npy::pack(sources, out, &npy, options.write.clone(), progress)?, Vec::new())
+            (crate::npy::pack(sources, out, &npy, options.write.clone(), together, progress)?, Vec::new())
         }
         Some(Kind::Text) => {
             let mut text = options.text.clone();
@@ -115,12 +132,12 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
             if options.format == Format::Csv {
                 given.extension = Some("csv".to_owned());
             }
-            crate::text::pack(sources, out, &text, &options.write, progress)?
+            crate::text::pack(sources, out, &text, &options.write, together, progress)?
         }
     };
     // A stop that came with the end of a stream must not seal what is only its start.
     progress.advance(0)?;
-    Ok(Packed { dataset: writer.seal()?, notes })
+    Ok(Packed { dataset: output.seal()?, notes })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,20 +4,25 @@
 //! not at all, and so that a dataset that is to be replaced stays until the new one is complete.
 
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
-use crate::folder::{exists, parent, sync_folder};
+use crate::folder::{exists, parent};
 use crate::manifest::{MANIFEST_NAME, Manifest};
+use crate::storage::Storage;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A claimed building folder; removed with all that is in it unless it is published or kept.
+/// In a dataset that is being replaced: it is no longer one that its folder's new place could mean.
+pub(crate) const REPLACED_NAME: &str = ".replaced";
+
+/// A building folder claimed by one writer alone; removed with all that is in it unless it is published or kept.
 #[derive(Debug)]
 pub(crate) struct Staging {
     path: PathBuf,
     target: PathBuf,
     replace: bool,
     remove_on_drop: bool,
+    storage: Storage,
     /// Holds the lock of the folder. It goes with the process, and with a rename.
     _lock: Option<File>,
 }
@@ -40,46 +45,22 @@ impl Staging {
 
     /// Claims the building folder for `target`, empty. What a killed writer has left is removed; a
     /// living one is an error.
-    pub(crate) fn create(target: &Path, replace: bool) -> Result<Self> {
+    pub(crate) fn create(target: &Path, replace: bool, storage: Storage) -> Result<Self> {
         check_target(target, replace)?;
         let path = Self::path_for(target)?;
-        let lock = claim(&path)?;
-        let staging = Self { path, target: target.to_owned(), replace, remove_on_drop: true, _lock: lock };
-        staging.clear()?;
-        Ok(staging)
+        let lock = claim(&path, &storage)?;
+        clear(&path, &storage)?;
+        Ok(Self { path, target: target.to_owned(), replace, remove_on_drop: true, storage, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn clear(&self) -> Result<()> {
-        let at = |e: io::Error| Error::io(&self.path, "clear", e);
-        for entry in fs::read_dir(&self.path).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            let is_dir = entry.file_type().map_err(at)?.is_dir();
-            let path = entry.path();
-            let result = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-            result.map_err(|e| Error::io(&path, "remove", e))?;
-        }
-        Ok(())
-    }
-
     /// Moves the folder to its target, in one step that no reader sees half of.
-    pub(crate) fn publish(mut self, sync: bool) -> Result<PathBuf> {
-        check_target(&self.target, self.replace)?;
-        let swapped = if self.replace && self.target.symlink_metadata().is_ok() {
-            swap(&self.path, &self.target)?;
-            true
-        } else {
-            rename_new(&self.path, &self.target)?;
-            false
-        };
-        // What now stands at the building path, if anything, is the old dataset.
-        self.remove_on_drop = swapped;
-        if sync {
-            sync_folder(parent(&self.target))?;
-        }
+    pub(crate) fn publish(mut self) -> Result<PathBuf> {
+        publish(&self.path, &self.target, self.replace, &self.storage)?;
+        self.remove_on_drop = false;
         Ok(self.target.clone())
     }
 }
@@ -87,11 +68,45 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if self.remove_on_drop {
-            let is_file = self.path.symlink_metadata().is_ok_and(|meta| !meta.is_dir());
             // Nobody is left to tell of a failure; the next writer of this name tries again.
-            let _ = if is_file { fs::remove_file(&self.path) } else { fs::remove_dir_all(&self.path) };
+            let _ = self.storage.remove_all(&self.path);
         }
     }
+}
+
+/// Removes all that is in the folder.
+pub(crate) fn clear(path: &Path, storage: &Storage) -> Result<()> {
+    let at = |e: io::Error| Error::io(path, "clear", e);
+    // First what says that the rest can be trusted.
+    storage.remove(&path.join(crate::plan::PLAN_NAME))?;
+    storage.remove(&path.join(MANIFEST_NAME))?;
+    for entry in fs::read_dir(path).map_err(at)? {
+        storage.remove_all(&entry.map_err(at)?.path())?;
+    }
+    Ok(())
+}
+
+/// Moves the complete dataset at `building` to `target`, in one step that no reader sees half of, and
+/// removes what stood there.
+pub(crate) fn publish(building: &Path, target: &Path, replace: bool, storage: &Storage) -> Result<()> {
+    check_target(target, replace)?;
+    if replace && target.symlink_metadata().is_ok() {
+        // Once exchanged, the old dataset stands at the building path. Were the process killed then,
+        // it must not be taken for a new one whose rename is still to come.
+        if target.is_dir() {
+            let mark = target.join(REPLACED_NAME);
+            storage.remove(&mark)?;
+            storage.create(&mark)?;
+            storage.sync_folder(target)?;
+        }
+        swap(building, target, storage)?;
+        storage.sync_folder(parent(target))?;
+        let _ = storage.remove_all(building);
+    } else {
+        storage.rename_new(building, target)?;
+        storage.sync_folder(parent(target))?;
+    }
+    Ok(())
 }
 
 /// Refuses an output that is there, or that `replace` must not destroy.
@@ -122,7 +137,8 @@ pub(crate) fn check_target(target: &Path, replace: bool) -> Result<()> {
 fn foreign_entry(folder: &Path) -> Option<OsString> {
     let manifest =
         fs::read(folder.join(MANIFEST_NAME)).ok().and_then(|bytes| Manifest::from_bytes(&bytes).ok());
-    let mut known: Vec<OsString> = Vec::new();
+    // A killed writer may have marked it as replaced before it was.
+    let mut known = vec![OsString::from(REPLACED_NAME)];
     if let Some(manifest) = manifest {
         known.push(MANIFEST_NAME.into());
         known.extend(manifest.arrays.iter().filter_map(|array| array.folder().ok()).map(OsString::from));
@@ -132,13 +148,9 @@ fn foreign_entry(folder: &Path) -> Option<OsString> {
 }
 
 /// Creates and locks the folder at `path`.
-fn claim(path: &Path) -> Result<Option<File>> {
+fn claim(path: &Path, storage: &Storage) -> Result<Option<File>> {
     loop {
-        match fs::create_dir(path) {
-            Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io(path, "create", e)),
-        }
+        storage.create_folder(path)?;
         if !cfg!(unix) {
             return Ok(None);
         }
@@ -165,7 +177,7 @@ fn claim(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Whether the open folder is still the one at `path`.
+/// Whether the open file or folder is still the one at `path`.
 pub(crate) fn is_same(folder: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -182,49 +194,23 @@ pub(crate) fn is_same(folder: &File, path: &Path) -> bool {
     }
 }
 
-/// Renames to a name that must be free.
-pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::EXIST) => return Err(exists(to)),
-            // Not every file system has the flag; the check below leaves a short race there.
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
-            Err(e) => return Err(Error::io(to, "rename to", e.into())),
-        }
-    }
-    if to.symlink_metadata().is_ok() {
-        return Err(exists(to));
-    }
-    fs::rename(from, to).map_err(|e| Error::io(to, "rename to", e))
-}
-
 /// Exchanges what stands at the two paths.
-fn swap(new: &Path, old: &Path) -> Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
-            Err(e) => return Err(Error::io(old, "rename to", e.into())),
-        }
+fn swap(new: &Path, old: &Path, storage: &Storage) -> Result<()> {
+    if storage.exchange(new, old)? {
+        return Ok(());
     }
     // Without an exchange there is an instant in which neither stands at the target.
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
     let aside = PathBuf::from(aside);
-    fs::rename(old, &aside).map_err(|e| Error::io(old, "rename", e))?;
-    if let Err(e) = fs::rename(new, old) {
-        let back = fs::rename(&aside, old);
-        let error = Error::io(old, "rename to", e);
+    storage.rename(old, &aside)?;
+    if let Err(error) = storage.rename(new, old) {
+        let back = storage.rename(&aside, old);
         return Err(if back.is_err() {
             error.hint(format!("the old dataset is now {}", escape_path(&aside)))
         } else {
             error
         });
     }
-    fs::rename(&aside, new).map_err(|e| Error::io(new, "rename to", e))
+    storage.rename(&aside, new)
 }

@@ -1,36 +1,53 @@
 //! Writing a new dataset: plan, preallocate, fill regions in any order and by any threads, seal.
 
 use crate::append::Appender;
-use crate::buffer::Buffer;
-use crate::checksum::Sidecar;
+use crate::building::Building;
 use crate::dataset::Dataset;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, quoted};
-use crate::folder::{sync_folder, write_all_at};
-use crate::layout::{ArrayLayout, BLOCK_BYTES, DEFAULT_SHARD_BYTES, HEADER_BYTES, RowLayout};
-use crate::manifest::{ArrayEntry, Attributes, MANIFEST_NAME, Manifest, ShardEntry, folder_name, shard_stem};
-use crate::npy::header::shard_header;
-use crate::region::{Blocks, OpenShard, Region, Transfer};
+use crate::layout::{ArrayLayout, BLOCK_BYTES, DEFAULT_SHARD_BYTES, RowLayout};
+use crate::manifest::{Attributes, Manifest, folder_name};
+use crate::plan::{Plan, PlanArray};
+use crate::region::{Region, Transfer};
+use crate::seal::{Finished, complete, finished, seal_array};
+use crate::shared::lay_plan;
 use crate::staging::{Staging, check_target};
-use ndarray::{ArrayView, Dimension};
-use rayon::prelude::*;
-use std::fs::File;
+use crate::storage::{Storage, Watch};
+use ndarray::{ArrayView, ArrayViewD, Dimension};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Settings of a new dataset.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct WriteOptions {
     shard_bytes: u64,
     sync: bool,
     replace: bool,
     transfer: Transfer,
+    watch: Option<Arc<dyn Watch>>,
 }
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { shard_bytes: DEFAULT_SHARD_BYTES, sync: true, replace: false, transfer: Transfer::default() }
+        Self {
+            shard_bytes: DEFAULT_SHARD_BYTES,
+            sync: true,
+            replace: false,
+            transfer: Transfer::default(),
+            watch: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for WriteOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteOptions")
+            .field("shard_bytes", &self.shard_bytes)
+            .field("sync", &self.sync)
+            .field("replace", &self.replace)
+            .field("transfer", &self.transfer)
+            .finish_non_exhaustive()
     }
 }
 
@@ -72,6 +89,22 @@ impl WriteOptions {
         self.transfer = transfer;
         self
     }
+
+    /// Shows every file operation to `watch` before it is done. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    pub(crate) fn how(&self) -> Transfer {
+        self.transfer
+    }
+
+    pub(crate) fn storage(&self) -> Storage {
+        Storage::new(self.sync, self.watch.clone())
+    }
 }
 
 /// What a new dataset will hold.
@@ -80,6 +113,7 @@ pub struct Builder {
     arrays: Vec<Planned>,
     strings: Vec<String>,
     attributes: Attributes,
+    inputs: Vec<String>,
     options: WriteOptions,
 }
 
@@ -146,7 +180,49 @@ impl Builder {
         self
     }
 
-    /// Claims the place of the dataset `path` and preallocates every shard of known size.
+    /// Says what the values come from, in a few words that differ for other inputs, so that
+    /// processes with other inputs do not join.
+    #[must_use]
+    pub fn inputs(mut self, inputs: Vec<String>) -> Self {
+        self.inputs = inputs;
+        self
+    }
+
+    /// The plan that many processes can share, and the settings of this one.
+    pub(crate) fn into_plan(self) -> Result<(Plan, WriteOptions)> {
+        if let Some(array) = self.arrays.iter().find(|array| array.grows) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "array {}: expected a known shape, found one that grows",
+                    quoted(array.name.as_bytes())
+                ),
+            )
+            .hint("only arrays of known shape can be written by many"));
+        }
+        let plan = self.plan_of_fixed()?;
+        plan.check_names()?;
+        Ok((plan, self.options))
+    }
+
+    /// The arrays of known shape.
+    fn plan_of_fixed(&self) -> Result<Plan> {
+        let arrays = self.arrays.iter().filter(|array| !array.grows).map(|array| {
+            let layout = ArrayLayout::new(array.dtype, &array.shape, self.options.shard_bytes)
+                .map_err(|e| within(&array.name, &e))?;
+            Ok(PlanArray { name: array.name.clone(), layout, attributes: array.attributes.clone() })
+        });
+        Ok(Plan {
+            arrays: arrays.collect::<Result<_>>()?,
+            attributes: self.attributes.clone(),
+            inputs: self.inputs.clone(),
+            strings: self.strings.clone(),
+        })
+    }
+
+    /// Claims the place of the dataset `path` for this process alone and preallocates every shard
+    /// of known size. If all are, others can take over from a killed process by
+    /// [`crate::Shared::resume`].
     ///
     /// # Errors
     ///
@@ -155,14 +231,58 @@ impl Builder {
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
         check_target(path, self.options.replace)?;
+        let plan = self.plan_of_fixed()?;
+        self.check_names()?;
+        let (_, token) = plan.to_bytes()?;
+        let growing: Vec<(&Planned, RowLayout)> = self
+            .arrays
+            .iter()
+            .filter(|array| array.grows)
+            .map(|array| {
+                let row_bytes = crate::layout::array_bytes(array.dtype, &array.shape);
+                let by_row = row_bytes.and_then(|bytes| RowLayout::new(bytes, self.options.shard_bytes));
+                Ok((array, by_row.map_err(|e| within(&array.name, &e))?))
+            })
+            .collect::<Result<_>>()?;
+        let storage = self.options.storage();
+        let staging = Staging::create(path, self.options.replace, storage.clone())?;
+        if growing.is_empty() {
+            lay_plan(staging.path(), &plan, &storage)?;
+        }
+        let fixed = plan.arrays.iter().map(|array| (array.name.clone(), array.layout.clone()));
+        let building = Building::new(staging.path(), token, fixed, self.options.transfer, storage.clone())?;
+        building.lay_all()?;
+        let mut growing = growing.into_iter();
+        let mut arrays = Vec::with_capacity(self.arrays.len());
+        let mut next_fixed = 0..;
+        for planned in &self.arrays {
+            let folder = staging.path().join(folder_name(&planned.name)?);
+            let state = if !planned.grows {
+                ArrayState::Fixed(next_fixed.next().unwrap_or_default())
+            } else if let Some((_, by_row)) = growing.next() {
+                storage.create_folder(&folder)?;
+                let (name, row) = (planned.name.clone(), planned.shape.clone());
+                let appender =
+                    Appender::new(name, folder.clone(), planned.dtype, row, by_row, storage.clone());
+                ArrayState::Growing(Box::new(Mutex::new(Growth::Idle(appender))))
+            } else {
+                continue;
+            };
+            let (name, attributes) = (planned.name.clone(), planned.attributes.clone());
+            arrays.push(WriterArray { name, folder, attributes, state });
+        }
         let manifest = Manifest {
             arrays: Vec::new(),
             attributes: self.attributes,
             generation: 1,
             strings: self.strings,
         };
+        Ok(Writer { staging, manifest, arrays, building: Arc::new(building) })
+    }
+
+    fn check_names(&self) -> Result<()> {
         let mut names = std::collections::HashSet::new();
-        for name in self.arrays.iter().map(|array| &array.name).chain(&manifest.strings) {
+        for name in self.arrays.iter().map(|array| &array.name).chain(&self.strings) {
             folder_name(name)?;
             if !names.insert(name) {
                 return Err(Error::new(
@@ -171,87 +291,13 @@ impl Builder {
                 ));
             }
         }
-        let shard_bytes = self.options.shard_bytes;
-        let plans: Vec<(Planned, RowPlan)> = self
-            .arrays
-            .into_iter()
-            .map(|planned| {
-                let at = |e: Error| {
-                    Error::new(e.kind(), format!("array {}: {e}", quoted(planned.name.as_bytes())))
-                };
-                let plan = if planned.grows {
-                    let row_bytes = crate::layout::array_bytes(planned.dtype, &planned.shape).map_err(at)?;
-                    RowPlan::Grows(RowLayout::new(row_bytes, shard_bytes).map_err(at)?)
-                } else {
-                    RowPlan::Fixed(ArrayLayout::new(planned.dtype, &planned.shape, shard_bytes).map_err(at)?)
-                };
-                Ok((planned, plan))
-            })
-            .collect::<Result<_>>()?;
-        let staging = Staging::create(path, self.options.replace)?;
-        let mut arrays = Vec::with_capacity(plans.len());
-        for (planned, plan) in plans {
-            let folder = staging.path().join(folder_name(&planned.name)?);
-            std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, "create", e))?;
-            let state = match plan {
-                RowPlan::Grows(by_row) => {
-                    let appender = Appender::new(
-                        planned.name.clone(),
-                        folder.clone(),
-                        planned.dtype,
-                        planned.shape,
-                        by_row,
-                    );
-                    ArrayState::Growing(Mutex::new(Growth::Idle(appender)))
-                }
-                RowPlan::Fixed(layout) => ArrayState::Fixed(preallocate(&planned.name, &folder, layout)?),
-            };
-            arrays.push(WriterArray { name: planned.name, folder, attributes: planned.attributes, state });
-        }
-        Ok(Writer { staging, manifest, arrays, options: self.options, spare: Mutex::new(Vec::new()) })
+        Ok(())
     }
 }
 
-enum RowPlan {
-    Fixed(ArrayLayout),
-    Grows(RowLayout),
-}
-
-/// Creates every shard file of an array at its full length.
-fn preallocate(name: &str, folder: &Path, layout: ArrayLayout) -> Result<Vec<Arc<OpenShard>>> {
-    let shards: Vec<_> = layout.shards().collect();
-    shards
-        .into_par_iter()
-        .map(|shard| {
-            let path = folder.join(format!("{}.npy.partial", shard_stem(shard.index, 1)));
-            create_shard_file(&path, shard.file_bytes())?;
-            let blocks = Arc::new(Blocks::new(layout.by_row().block_count(shard.len())));
-            Ok(Arc::new(OpenShard { name: name.to_owned(), layout: layout.clone(), shard, path, blocks }))
-        })
-        .collect()
-}
-
-/// Creates a file of `len` bytes whose blocks are allocated where the file system can. The first
-/// page is left zero, so that no reader takes it for an array.
-fn create_shard_file(path: &Path, len: u64) -> Result<()> {
-    let file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
-    allocate(&file, path, len)
-}
-
-/// Makes a new file `len` bytes long, with room for all of them where the file system can.
-pub(crate) fn allocate(file: &File, path: &Path, len: u64) -> Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{FallocateFlags, fallocate};
-        use rustix::io::Errno;
-        // Never posix_fallocate: its emulation writes zeros, over a neighbour's bytes on NFS.
-        match fallocate(file, FallocateFlags::empty(), 0, len) {
-            Ok(()) => return Ok(()),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
-            Err(e) => return Err(Error::io(path, &format!("allocate {len} bytes for"), e.into())),
-        }
-    }
-    file.set_len(len).map_err(|e| Error::io(path, "resize", e))
+/// An error of the array called `name`.
+fn within(name: &str, error: &Error) -> Error {
+    Error::new(error.kind(), format!("array {}: {error}", quoted(name.as_bytes())))
 }
 
 /// A dataset that is being written. Dropped without [`Self::seal`] it leaves nothing behind.
@@ -260,9 +306,7 @@ pub struct Writer {
     staging: Staging,
     manifest: Manifest,
     arrays: Vec<WriterArray>,
-    options: WriteOptions,
-    /// Buffers of finished regions, so that a long write allocates as many as it has threads.
-    spare: Mutex<Vec<Buffer>>,
+    building: Arc<Building>,
 }
 
 #[derive(Debug)]
@@ -275,8 +319,9 @@ struct WriterArray {
 
 #[derive(Debug)]
 enum ArrayState {
-    Fixed(Vec<Arc<OpenShard>>),
-    Growing(Mutex<Growth>),
+    /// Its number among the arrays of known shape.
+    Fixed(usize),
+    Growing(Box<Mutex<Growth>>),
 }
 
 #[derive(Debug)]
@@ -284,14 +329,6 @@ enum Growth {
     Idle(Appender),
     Lent,
     Done(Finished),
-}
-
-/// An array of which every row is written.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) layout: ArrayLayout,
-    /// Each shard's file and the checksums of its blocks.
-    pub(crate) shards: Vec<(PathBuf, Vec<u32>)>,
 }
 
 impl Writer {
@@ -304,9 +341,13 @@ impl Writer {
         })
     }
 
-    fn fixed(&self, name: &str) -> Result<&[Arc<OpenShard>]> {
+    pub(crate) fn building(&self) -> &Arc<Building> {
+        &self.building
+    }
+
+    fn fixed(&self, name: &str) -> Result<usize> {
         match &self.find(name)?.state {
-            ArrayState::Fixed(shards) => Ok(shards),
+            ArrayState::Fixed(index) => Ok(*index),
             ArrayState::Growing(_) => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("array {}: expected a known shape, found one that grows", quoted(name.as_bytes())),
@@ -317,13 +358,7 @@ impl Writer {
 
     /// The layout of the array `name`, whose shape must be known.
     pub fn layout(&self, name: &str) -> Result<&ArrayLayout> {
-        let shards = self.fixed(name)?;
-        shards.first().map(|shard| &shard.layout).ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!("array {}: expected shards, found none", quoted(name.as_bytes())),
-            )
-        })
+        Ok(&self.building.arrays()[self.fixed(name)?].layout)
     }
 
     /// Claims rows `rows` of the array `name`: whole blocks of one shard
@@ -334,59 +369,14 @@ impl Writer {
     /// `Locked` if another region has some of these rows, or has written them; `InvalidArgument` if they
     /// are not whole blocks of one shard. Both name the rows.
     pub fn region(&self, name: &str, rows: Range<u64>) -> Result<Region> {
-        let mut region = self.open_region(name, rows)?;
-        if self.options.transfer == Transfer::Write {
-            // The buffer may hold another region's rows.
-            region.bytes_mut().fill(0);
-        }
-        Ok(region)
-    }
-
-    /// A region whose memory holds anything.
-    pub(crate) fn open_region(&self, name: &str, rows: Range<u64>) -> Result<Region> {
-        let shards = self.fixed(name)?;
-        let per_shard = shards.first().map_or(1, |shard| shard.layout.by_row().rows_per_shard);
-        let index = (rows.start / per_shard).min(shards.len().saturating_sub(1) as u64);
-        let shard = shards.get(index as usize).ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!("array {}: expected shards, found none", quoted(name.as_bytes())),
-            )
-        })?;
-        let buffer = self.spare().pop().unwrap_or_default();
-        Region::open(Arc::clone(shard), rows, self.options.transfer, buffer)
+        let array = self.fixed(name)?;
+        Region::open(Arc::clone(&self.building), array, rows, self.building.transfer(), true)
     }
 
     /// Fills the array `name` block after block by `fill(rows, bytes)`, in parallel; `fill` sets
     /// every byte. The first error by row is returned, whatever the number of threads.
     pub fn fill(&self, name: &str, fill: impl Fn(Range<u64>, &mut [u8]) -> Result<()> + Sync) -> Result<()> {
-        self.fill_regions(name, BLOCK_BYTES, fill)
-    }
-
-    /// As [`Self::fill`], in regions of about `bytes`.
-    pub(crate) fn fill_regions(
-        &self,
-        name: &str,
-        bytes: u64,
-        fill: impl Fn(Range<u64>, &mut [u8]) -> Result<()> + Sync,
-    ) -> Result<()> {
-        let regions: Vec<Range<u64>> = self.layout(name)?.regions(bytes).collect();
-        first_error(regions.len(), |i| {
-            let mut region = self.open_region(name, regions[i].clone())?;
-            fill(regions[i].clone(), region.bytes_mut())?;
-            self.recycle(region)
-        })
-    }
-
-    /// Finishes a region and keeps its buffer for the next.
-    pub(crate) fn recycle(&self, region: Region) -> Result<()> {
-        let buffer = region.finish_reuse()?;
-        self.spare().push(buffer);
-        Ok(())
-    }
-
-    fn spare(&self) -> std::sync::MutexGuard<'_, Vec<Buffer>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+        self.building.fill(self.fixed(name)?, BLOCK_BYTES, 0..u64::MAX, fill)
     }
 
     /// Writes `values` as the whole array `name`, in parallel.
@@ -406,30 +396,8 @@ impl Writer {
             ));
         }
         let values = values.view().into_dyn();
-        let row_bytes = layout.by_row().row_bytes;
         self.fill(name, |rows, bytes| {
-            if row_bytes == 0 {
-                return Ok(());
-            }
-            if let Some(all) = values.as_slice() {
-                let all: &[u8] = bytemuck::cast_slice(all);
-                bytes.copy_from_slice(
-                    &all[(rows.start * row_bytes) as usize..(rows.end * row_bytes) as usize],
-                );
-                return Ok(());
-            }
-            let mut out = bytes.chunks_exact_mut(size_of::<T>());
-            let part = if values.ndim() == 0 {
-                values.view()
-            } else {
-                values.slice_axis(
-                    ndarray::Axis(0),
-                    ndarray::Slice::from(rows.start as usize..rows.end as usize),
-                )
-            };
-            for (value, out) in part.iter().zip(&mut out) {
-                out.copy_from_slice(bytemuck::bytes_of(value));
-            }
+            copy_rows(&values, rows, bytes);
             Ok(())
         })
     }
@@ -486,98 +454,70 @@ impl Writer {
     /// `Incomplete` with the missing rows if something has not been written; `Exists` if the path
     /// has been taken meanwhile; `Io`. After any error nothing is left behind.
     pub fn seal(mut self) -> Result<Dataset> {
-        let sync = self.options.sync;
-        let arrays = std::mem::take(&mut self.arrays);
-        for array in arrays {
-            let Finished { layout, shards } = array.finished()?;
-            let jobs: Vec<_> = layout.shards().zip(shards).collect();
-            let shards = jobs
-                .into_par_iter()
-                .map(|(shard, (path, crcs))| {
-                    let stem = array.folder.join(shard_stem(shard.index, 1));
-                    let header = shard_header(layout.dtype(), &layout.shard_shape(shard.len()));
-                    let sidecar =
-                        Sidecar { row_bytes: layout.by_row().row_bytes, rows: shard.len(), blocks: crcs };
-                    seal_shard(&path, &stem, &header, &sidecar, sync)?;
-                    Ok(ShardEntry {
-                        crc32: sidecar.shard_crc(layout.by_row()),
-                        sidecar_crc32: crate::checksum::crc32(&sidecar.to_bytes()),
-                        generation: 1,
-                    })
-                })
-                .collect::<Result<Vec<_>>>()?;
-            if sync {
-                sync_folder(&array.folder)?;
-            }
-            self.manifest.arrays.push(ArrayEntry {
-                name: array.name,
-                layout,
-                attributes: array.attributes,
-                shards,
-            });
+        let storage = self.building.storage();
+        let mut done = Vec::with_capacity(self.arrays.len());
+        for array in &self.arrays {
+            done.push(array.finished(&self.building)?);
         }
-        let bytes = self.manifest.to_bytes()?;
-        write_new(&self.staging.path().join(MANIFEST_NAME), &bytes, sync)?;
-        if sync {
-            sync_folder(self.staging.path())?;
+        for (array, finished) in self.arrays.iter().zip(done) {
+            let attributes = array.attributes.clone();
+            self.manifest.arrays.push(seal_array(
+                storage,
+                &array.folder,
+                &array.name,
+                attributes,
+                finished,
+                1,
+            )?);
         }
-        Dataset::open(self.staging.publish(sync)?)
+        complete(storage, self.staging.path(), &self.manifest)?;
+        Dataset::open(self.staging.publish()?)
     }
 }
 
 impl WriterArray {
-    /// Its layout and shards, or an error with the missing rows.
-    fn finished(&self) -> Result<Finished> {
-        let incomplete = |what: String| {
-            Error::new(ErrorKind::Incomplete, format!("array {}: {what}", quoted(self.name.as_bytes())))
-        };
+    /// Its layout and checksums, or an error with the missing rows.
+    fn finished(&self, building: &Building) -> Result<Finished> {
         match &self.state {
+            ArrayState::Fixed(index) => finished(building, *index),
             ArrayState::Growing(growth) => {
                 let mut growth = growth.lock().unwrap_or_else(PoisonError::into_inner);
                 match std::mem::replace(&mut *growth, Growth::Lent) {
                     Growth::Done(finished) => Ok(finished),
-                    _ => Err(incomplete("expected its appender to be finished, found it open".into())),
+                    _ => Err(Error::new(
+                        ErrorKind::Incomplete,
+                        format!(
+                            "array {}: expected its appender to be finished, found it open",
+                            quoted(self.name.as_bytes())
+                        ),
+                    )),
                 }
-            }
-            ArrayState::Fixed(shards) => {
-                let layout = shards.first().map(|shard| shard.layout.clone());
-                let layout = layout.ok_or_else(|| incomplete("expected shards, found none".into()))?;
-                let missing = missing_rows(shards);
-                if !missing.is_empty() {
-                    let text: Vec<_> =
-                        missing.iter().take(8).map(|r| format!("{}..{}", r.start, r.end)).collect();
-                    let more = if missing.len() > 8 { ", …" } else { "" };
-                    return Err(incomplete(format!(
-                        "expected all rows to be written, found rows {}{more} missing",
-                        text.join(", ")
-                    )));
-                }
-                let finished = shards.iter().map(|shard| {
-                    let crcs = shard.blocks.finished().map_err(|block| {
-                        incomplete(format!("expected block {block} to be written, found it open"))
-                    })?;
-                    Ok((shard.path.clone(), crcs))
-                });
-                Ok(Finished { layout, shards: finished.collect::<Result<_>>()? })
             }
         }
     }
 }
 
-/// Array rows that are not written, neighbours joined.
-fn missing_rows(shards: &[Arc<OpenShard>]) -> Vec<Range<u64>> {
-    let mut missing: Vec<Range<u64>> = Vec::new();
-    for shard in shards {
-        for block in shard.blocks.missing() {
-            let rows = shard.layout.by_row().block_rows(block, shard.shard.len());
-            let (start, end) = (shard.shard.rows.start + rows.start, shard.shard.rows.start + rows.end);
-            match missing.last_mut() {
-                Some(last) if last.end >= start => last.end = end,
-                _ => missing.push(start..end),
-            }
-        }
+/// Copies rows of `values` to `out` in row-major order.
+pub(crate) fn copy_rows<T: Element>(values: &ArrayViewD<'_, T>, rows: Range<u64>, out: &mut [u8]) {
+    let count = rows.end - rows.start;
+    if out.is_empty() || count == 0 {
+        return;
     }
-    missing
+    let row_bytes = out.len() as u64 / count;
+    if let Some(all) = values.as_slice() {
+        let all: &[u8] = bytemuck::cast_slice(all);
+        out.copy_from_slice(&all[(rows.start * row_bytes) as usize..(rows.end * row_bytes) as usize]);
+        return;
+    }
+    let part = if values.ndim() == 0 {
+        values.view()
+    } else {
+        let rows = ndarray::Slice::from(rows.start as usize..rows.end as usize);
+        values.slice_axis(ndarray::Axis(0), rows)
+    };
+    for (value, out) in part.iter().zip(out.chunks_exact_mut(size_of::<T>())) {
+        out.copy_from_slice(bytemuck::bytes_of(value));
+    }
 }
 
 /// Runs `job(0..count)` in parallel; of several errors the one with the lowest number is returned,
@@ -606,43 +546,4 @@ pub(crate) fn first_error(count: usize, job: impl Fn(usize) -> Result<()> + Sync
         Some((_, error)) => Err(error),
         None => Ok(()),
     }
-}
-
-/// Data first, then the header that makes it an array, then the name that makes it a shard.
-fn seal_shard(
-    partial: &Path,
-    stem: &Path,
-    header: &[u8; HEADER_BYTES as usize],
-    sidecar: &Sidecar,
-    sync: bool,
-) -> Result<()> {
-    let file = File::options().write(true).open(partial).map_err(|e| Error::io(partial, "open", e))?;
-    if sync {
-        file.sync_all().map_err(|e| Error::io(partial, "sync", e))?;
-    }
-    write_all_at(&file, partial, header, 0)?;
-    if sync {
-        file.sync_all().map_err(|e| Error::io(partial, "sync", e))?;
-    }
-    let with_ending = |ending: &str| {
-        let mut path = stem.as_os_str().to_owned();
-        path.push(ending);
-        PathBuf::from(path)
-    };
-    let path = with_ending(".npy");
-    std::fs::rename(partial, &path).map_err(|e| Error::io(&path, "rename to", e))?;
-    write_new(&with_ending(".crc"), &sidecar.to_bytes(), sync)
-}
-
-/// Writes a file whole under a temporary name and gives it its name at the end.
-fn write_new(path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let file = File::create(&partial).map_err(|e| Error::io(&partial, "create", e))?;
-    write_all_at(&file, &partial, bytes, 0)?;
-    if sync {
-        file.sync_all().map_err(|e| Error::io(&partial, "sync", e))?;
-    }
-    std::fs::rename(&partial, path).map_err(|e| Error::io(path, "rename to", e))
 }

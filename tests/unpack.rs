@@ -78,7 +78,7 @@ fn packed_with(file: &Path, dtype: Option<DType>, header: Header) -> (TempDir, D
     options.text.dtype = dtype;
     options.text.given.header = header;
     let packed = pack(&[Input::from_arg(file)], &tmp.path().join("again"), &options, &Progress::new());
-    (tmp, packed.unwrap().dataset)
+    (tmp, packed.unwrap().dataset.unwrap())
 }
 
 fn comes_back<T: Element>(values: Array2<T>, is_default: bool) {

@@ -9,10 +9,11 @@ use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
 use crate::input::{Source, SourceFile, read_full};
 use crate::layout::BLOCK_BYTES;
+use crate::output::{Output, Together, fingerprint};
 use crate::progress::Progress;
-use crate::writer::{Builder, WriteOptions, Writer};
+use crate::region::Region;
+use crate::writer::{Builder, WriteOptions};
 use crc32fast::Hasher;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -74,23 +75,26 @@ pub(crate) fn pack(
     out: &Path,
     npy: &NpyOptions,
     options: WriteOptions,
+    together: Together,
     progress: &Progress,
-) -> Result<Writer> {
+) -> Result<Output> {
     let mut parts = Vec::new();
+    let mut inputs = Vec::new();
     for source in sources {
+        inputs.push(fingerprint(&source)?);
         let path = source.path().to_owned();
         open_parts(source, npy, &mut parts).map_err(|e| e.at(path))?;
     }
     let targets = targets(&parts)?;
     let builder =
         targets.iter().fold(Builder::new(options), |builder, t| builder.array(&t.name, t.dtype, &t.shape));
-    let writer = builder.create(out)?;
+    let output = Output::create(builder.inputs(inputs), out, together)?;
     progress.start(parts.iter().map(|part| part.header.data_len).sum());
-    spool_streams(&mut parts, &targets, &writer)?;
+    spool_streams(&mut parts, &targets, &output)?;
     for target in &targets {
-        write_target(target, &parts, &writer, progress)?;
+        write_target(target, &parts, &output, progress)?;
     }
-    Ok(writer)
+    Ok(output)
 }
 
 fn open_parts(mut source: Source, npy: &NpyOptions, parts: &mut Vec<Part>) -> Result<()> {
@@ -216,32 +220,25 @@ fn join(target: &mut Target, new: Target, part: usize) -> Result<()> {
 }
 
 /// Data that is wanted in another order than it comes in goes through a file in the building folder.
-fn spool_streams(parts: &mut [Part], targets: &[Target], writer: &Writer) -> Result<()> {
+fn spool_streams(parts: &mut [Part], targets: &[Target], output: &Output) -> Result<()> {
     for (index, part) in parts.iter_mut().enumerate() {
         let uses = targets.iter().filter(|target| target.parts.contains(&index)).count();
         let sequential = matches!(part.data, Data::Stream(_) | Data::Packed { .. });
         if !sequential || uses == 1 && !part.header.needs_transpose() {
             continue;
         }
-        let path = writer.scratch().join(format!("spool.{index}"));
-        let mut file = File::options()
-            .create_new(true)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|e| Error::io(&path, "create", e))?;
+        let mut file = output.scratch_file()?;
         let mut left = part.header.data_len;
         read_in_order(&part.data, &part.path, |reader| {
             let mut buffer = vec![0; left.min(BLOCK_BYTES) as usize];
             while left > 0 {
                 let len = left.min(BLOCK_BYTES) as usize;
                 read_whole(reader, &mut buffer[..len], &part.header, &part.path)?;
-                file.write_all(&buffer[..len]).map_err(|e| Error::io(&path, "write", e))?;
+                file.write_all(&buffer[..len]).map_err(|e| Error::io("spool", "write", e))?;
                 left -= len as u64;
             }
             Ok(())
         })?;
-        std::fs::remove_file(&path).map_err(|e| Error::io(&path, "remove", e))?;
         part.data = Data::At { file: SourceFile::new(file, &part.path)?, offset: 0, member: None };
     }
     Ok(())
@@ -277,14 +274,16 @@ fn read_in_order(data: &Data, path: &Path, job: impl FnOnce(&mut dyn Read) -> Re
     }
 }
 
-fn write_target(target: &Target, parts: &[Part], writer: &Writer, progress: &Progress) -> Result<()> {
+/// Rows of an archive's member that were read, and the checksum of their bytes.
+type Piece = (Range<u64>, Hasher);
+
+fn write_target(target: &Target, parts: &[Part], output: &Output, progress: &Progress) -> Result<()> {
     // The first row of each part in the array.
     let mut starts = vec![0u64];
     for &part in &target.parts {
         starts.push(starts.last().copied().unwrap_or(0) + parts[part].header.rows());
     }
-    let checks: Vec<Mutex<Vec<(u64, Hasher)>>> =
-        target.parts.iter().map(|_| Mutex::new(Vec::new())).collect();
+    let checks: Vec<Mutex<Vec<Piece>>> = target.parts.iter().map(|_| Mutex::default()).collect();
     let copy = |rows: Range<u64>, out: &mut [u8]| -> Result<()> {
         let row_bytes = out.len() / (rows.end - rows.start).max(1) as usize;
         let mut out = out;
@@ -299,7 +298,7 @@ fn write_target(target: &Target, parts: &[Part], writer: &Writer, progress: &Pro
             let within = start - starts[i]..end - starts[i];
             let hasher = copy_rows(target, part, within.clone(), piece).map_err(|e| e.at(&part.path))?;
             if let Some(hasher) = hasher {
-                checks[i].lock().unwrap_or_else(PoisonError::into_inner).push((within.start, hasher));
+                checks[i].lock().unwrap_or_else(PoisonError::into_inner).push((within, hasher));
             }
             if target.dtype == DType::Bool {
                 let first = start.saturating_mul(row_bytes as u64);
@@ -311,11 +310,11 @@ fn write_target(target: &Target, parts: &[Part], writer: &Writer, progress: &Pro
     };
     let sequential = |&part: &usize| !matches!(parts[part].data, Data::At { .. });
     if target.parts.iter().any(sequential) {
-        write_in_order(target, parts, writer, progress)?;
+        write_in_order(target, parts, output, progress)?;
     } else {
         // A column of a Fortran-ordered file gives as many bytes in a row as a region has rows.
         let turns = target.parts.iter().any(|&part| parts[part].header.needs_transpose());
-        writer.fill_regions(&target.name, if turns { TURN_BYTES } else { BLOCK_BYTES }, copy)?;
+        output.fill(&target.name, if turns { TURN_BYTES } else { BLOCK_BYTES }, copy)?;
     }
     for (check, &index) in checks.into_iter().zip(&target.parts) {
         if let Data::At { member: Some(member), file, offset } = &parts[index].data {
@@ -327,18 +326,14 @@ fn write_target(target: &Target, parts: &[Part], writer: &Writer, progress: &Pro
 }
 
 /// Compares an archive's checksum with that of the pieces that were read, or of the data read once more.
-fn check_member(
-    member: &Member,
-    file: &SourceFile,
-    offset: u64,
-    mut pieces: Vec<(u64, Hasher)>,
-) -> Result<()> {
+fn check_member(member: &Member, file: &SourceFile, offset: u64, mut pieces: Vec<Piece>) -> Result<()> {
     let mut all = Hasher::new();
-    pieces.sort_by_key(|(row, _)| *row);
-    for (_, piece) in &pieces {
-        all.combine(piece);
-    }
-    if pieces.is_empty() {
+    pieces.sort_by_key(|(rows, _)| rows.start);
+    // Who resumes, or does a part, has not read all of it.
+    let read: u64 = pieces.iter().map(|(rows, _)| rows.end - rows.start).sum();
+    if read == member.header.rows() {
+        pieces.iter().for_each(|(_, piece)| all.combine(piece));
+    } else {
         let mut buffer = vec![0; BLOCK_BYTES as usize];
         let mut at = 0;
         while at < member.header.data_len {
@@ -437,9 +432,30 @@ fn transpose_from(
     Ok(())
 }
 
+/// Where the bytes of a region go that are next in the order of the rows.
+enum Open {
+    Region(Region),
+    /// Somebody else writes them or has written them.
+    Skipped(Vec<u8>),
+}
+
+impl Open {
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Open::Region(region) => region.bytes_mut(),
+            Open::Skipped(bytes) => bytes,
+        }
+    }
+}
+
 /// Fills an array from readers that only go forward, region after region.
-fn write_in_order(target: &Target, parts: &[Part], writer: &Writer, progress: &Progress) -> Result<()> {
-    let regions: Vec<Range<u64>> = writer.layout(&target.name)?.regions(BLOCK_BYTES).collect();
+fn write_in_order(target: &Target, parts: &[Part], output: &Output, progress: &Progress) -> Result<()> {
+    let layout = output.layout(&target.name)?;
+    let regions: Vec<Range<u64>> = layout.regions(BLOCK_BYTES).collect();
+    // Regions of one block: each is missing or not, as a whole.
+    let missing = output.missing(&target.name, BLOCK_BYTES)?;
+    let is_missing = |rows: &Range<u64>| missing.binary_search_by_key(&rows.start, |run| run.start).is_ok();
+    let row_bytes = layout.by_row().row_bytes;
     let mut next = 0;
     let mut open = None;
     let mut filled = 0;
@@ -450,7 +466,11 @@ fn write_in_order(target: &Target, parts: &[Part], writer: &Writer, progress: &P
             loop {
                 if open.is_none() {
                     let Some(rows) = regions.get(next) else { break };
-                    open = Some(writer.region(&target.name, rows.clone())?);
+                    open = Some(if is_missing(rows) {
+                        Open::Region(output.region(&target.name, rows.clone())?)
+                    } else {
+                        Open::Skipped(vec![0; ((rows.end - rows.start) * row_bytes) as usize])
+                    });
                     (next, filled) = (next + 1, 0);
                 }
                 let Some(region) = open.as_mut() else { break };
@@ -468,9 +488,9 @@ fn write_in_order(target: &Target, parts: &[Part], writer: &Writer, progress: &P
                 left -= len as u64;
                 progress.advance(len as u64)?;
                 if filled == region.bytes_mut().len()
-                    && let Some(region) = open.take()
+                    && let Some(Open::Region(region)) = open.take()
                 {
-                    writer.recycle(region)?;
+                    region.finish()?;
                 }
                 if left == 0 && (open.is_some() || next >= regions.len()) {
                     break;

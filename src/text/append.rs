@@ -154,7 +154,7 @@ pub(crate) struct Sinks<'w> {
 }
 
 enum Sink {
-    Numbers(Appender),
+    Numbers(Box<Appender>),
     Text(Box<TextSink>),
 }
 
@@ -171,7 +171,7 @@ impl<'w> Sinks<'w> {
         let sinks = arrays
             .iter()
             .map(|(name, kind)| match kind {
-                Kind::Number(_) => Ok(Sink::Numbers(writer.appender(name)?)),
+                Kind::Number(_) => Ok(Sink::Numbers(Box::new(writer.appender(name)?))),
                 Kind::Text => {
                     let mut offsets = writer.appender(&format!("{name}.offsets"))?;
                     offsets.append(&0u64.to_le_bytes())?;
@@ -226,7 +226,7 @@ impl<'w> Sinks<'w> {
     pub(crate) fn finish(self) -> Result<()> {
         for sink in self.sinks {
             match sink {
-                Sink::Numbers(appender) => self.writer.finish(appender)?,
+                Sink::Numbers(appender) => self.writer.finish(*appender)?,
                 Sink::Text(sink) => {
                     self.writer.finish(sink.offsets)?;
                     self.writer.finish(sink.bytes)?;

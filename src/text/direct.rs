@@ -6,8 +6,9 @@ use super::matrix::FastNumber;
 use super::rows::{Origin, RowRules, check_whole_numbers};
 use crate::dtype::values_mut;
 use crate::error::{Error, ErrorKind, Result};
+use crate::layout::BLOCK_BYTES;
+use crate::output::Output;
 use crate::progress::Progress;
-use crate::writer::Writer;
 use std::ops::Range;
 
 /// A text and where its records are.
@@ -21,7 +22,7 @@ pub(crate) struct Indexed {
 pub(crate) fn fill_matrix<T: FastNumber>(
     texts: &[Indexed],
     rules: &RowRules,
-    writer: &Writer,
+    output: &Output,
     name: &str,
     check_whole: bool,
     progress: &Progress,
@@ -30,7 +31,7 @@ pub(crate) fn fill_matrix<T: FastNumber>(
     for text in texts {
         firsts.push(firsts.last().copied().unwrap_or(0) + text.index.records);
     }
-    writer.fill(name, |rows, bytes| {
+    output.fill(name, BLOCK_BYTES, |rows, bytes| {
         let out: &mut [T] = values_mut(bytes)?;
         let mut rest = &mut *out;
         for (text, range) in texts.iter().zip(firsts.windows(2)) {

@@ -16,7 +16,9 @@ use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
 use crate::input::{Source, SourceFile, SourceStream};
 use crate::manifest::Attributes;
+use crate::output::{Output, Together, fingerprint};
 use crate::progress::Progress;
+use crate::shared::Shared;
 use crate::writer::{Builder, WriteOptions, Writer};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -58,6 +60,9 @@ struct Tables<'a> {
     names: Option<Vec<String>>,
     options: &'a TextOptions,
     progress: &'a Progress,
+    together: Together,
+    /// What tells the inputs from others.
+    inputs: Vec<String>,
     /// Counted once, if the engine for files is used.
     indexed: Option<Vec<Indexed>>,
 }
@@ -68,24 +73,31 @@ pub(crate) fn pack(
     out: &Path,
     options: &TextOptions,
     write: &WriteOptions,
+    together: Together,
     progress: &Progress,
-) -> Result<(Writer, Vec<String>)> {
+) -> Result<(Output, Vec<String>)> {
     let mut notes = Vec::new();
     let (mut tables, surveys) = Tables::open(sources, options, progress, &mut notes)?;
+    tables.together = together;
     let names = tables.names.clone().unwrap_or_default();
+    // Who shares the work can't start again with wider types, so every value is looked at before.
+    let surveys = if together.part.is_some() && options.dtype.is_none() { tables.survey()? } else { surveys };
     let plan = match options.dtype {
         Some(dtype) => Plan::given(dtype, tables.rules.columns, options.layout),
         None => Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?,
     };
     notes.push(tables.describe(&plan));
-    let by_sample = options.dtype.is_none();
+    // The types of all values are known if they were looked at before.
+    let by_sample = options.dtype.is_none() && together.part.is_none();
     let error = match tables.attempt(&plan, by_sample, out, write) {
-        Ok(writer) => return Ok((writer, notes)),
+        Ok(output) => return Ok((output, notes)),
         Err(error) => error,
     };
     // A whole number that a float may have rounded is no fault yet, a value of another type may be.
     let is_unsure = error.kind() == ErrorKind::TypeMismatch;
-    if !by_sample || !is_unsure && error.kind() != ErrorKind::Parse {
+    // What is there to go on with may have been begun with wider types.
+    let is_other_plan = together.resume && error.kind() == ErrorKind::InvalidArgument;
+    if !by_sample || !is_unsure && !is_other_plan && error.kind() != ErrorKind::Parse {
         return Err(error);
     }
     // The types came from the first records. What all of them ask for may be wider.
@@ -96,7 +108,10 @@ pub(crate) fn pack(
     } else if !is_unsure {
         return Err(error);
     }
-    tables.attempt(&wider, false, out, write).map(|writer| (writer, notes))
+    if together.resume && !is_other_plan && wider != plan {
+        Shared::discard(out)?;
+    }
+    tables.attempt(&wider, false, out, write).map(|output| (output, notes))
 }
 
 impl<'a> Tables<'a> {
@@ -109,7 +124,9 @@ impl<'a> Tables<'a> {
         let mut known: Option<(RowRules, Option<Vec<String>>, PathBuf)> = None;
         let mut surveys: Vec<ColumnSurvey> = Vec::new();
         let mut tables = Vec::new();
+        let mut inputs = Vec::new();
         for mut source in sources {
+            inputs.push(fingerprint(&source)?);
             let path = source.path().to_owned();
             let given = match &known {
                 Some((rules, names, _)) => like_the_first(&options.given, rules, names.is_some()),
@@ -145,7 +162,11 @@ impl<'a> Tables<'a> {
         let Some((rules, names, _)) = known else {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         };
-        Ok((Self { tables, rules, names, options, progress, indexed: None }, surveys))
+        // The same text read in another way gives other values.
+        inputs.push(format!("read as {:08x}", crate::checksum::crc32(format!("{rules:?}").as_bytes())));
+        let together = Together::default();
+        let tables = Self { tables, rules, names, options, progress, together, inputs, indexed: None };
+        Ok((tables, surveys))
     }
 
     fn describe(&self, plan: &Plan) -> String {
@@ -185,7 +206,7 @@ impl<'a> Tables<'a> {
         check_whole: bool,
         out: &Path,
         write: &WriteOptions,
-    ) -> Result<Writer> {
+    ) -> Result<Output> {
         let files = self.tables.iter().map(|table| match &table.source {
             Source::File(file) => file.len(),
             Source::Stream(_) => 0,
@@ -194,6 +215,7 @@ impl<'a> Tables<'a> {
         match plan {
             Plan::Matrix(dtype) if self.are_files() => self.fill(*dtype, check_whole, out, write),
             Plan::Matrix(dtype) => {
+                self.together.alone("an input whose records can't be counted first")?;
                 let name = &self.options.name;
                 let builder = Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns as u64]);
                 let writer = builder.array_attributes(self.attributes()).create(out)?;
@@ -203,6 +225,7 @@ impl<'a> Tables<'a> {
                 })
             }
             Plan::Columns(kinds) => {
+                self.together.alone("a table with one array a column")?;
                 let arrays: Vec<(String, Kind)> =
                     self.column_names().into_iter().zip(kinds.iter().copied()).collect();
                 let builder =
@@ -227,7 +250,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The engine for files: count, preallocate, parse every block into its place.
-    fn fill(&mut self, dtype: DType, check_whole: bool, out: &Path, write: &WriteOptions) -> Result<Writer> {
+    fn fill(&mut self, dtype: DType, check_whole: bool, out: &Path, write: &WriteOptions) -> Result<Output> {
         // The place is claimed before the long work starts.
         crate::staging::check_target(out, write.replaces())?;
         if self.indexed.is_none() {
@@ -246,13 +269,15 @@ impl<'a> Tables<'a> {
         let records: u64 = indexed.iter().map(|text| text.index.records).sum();
         let name = &self.options.name;
         let shape = [records, self.rules.columns as u64];
-        let builder =
-            Builder::new(write.clone()).array(name, dtype, &shape).array_attributes(self.attributes());
-        let writer = builder.create(out)?;
+        let builder = Builder::new(write.clone())
+            .array(name, dtype, &shape)
+            .array_attributes(self.attributes())
+            .inputs(self.inputs.clone());
+        let output = Output::create(builder, out, self.together)?;
         with_element!(dtype, T => {
-            fill_matrix::<T>(indexed, &self.rules, &writer, name, check_whole, self.progress)
+            fill_matrix::<T>(indexed, &self.rules, &output, name, check_whole, self.progress)
         })?;
-        Ok(writer)
+        Ok(output)
     }
 
     /// The engine for streams and strings: pieces in order, parsed in parallel, appended in order.
@@ -261,7 +286,7 @@ impl<'a> Tables<'a> {
         writer: Writer,
         arrays: &[(String, Kind)],
         work: &(dyn Fn(&RowRules, &stream::Piece) -> append::Rows + Sync),
-    ) -> Result<Writer> {
+    ) -> Result<Output> {
         let spool = self.options.dtype.is_none();
         let mut sinks = Sinks::new(&writer, arrays, self.options.given.max_rows)?;
         let (rules, progress) = (&self.rules, self.progress);
@@ -292,7 +317,7 @@ impl<'a> Tables<'a> {
             result.map_err(|e| e.at(&table.path))?;
         }
         sinks.finish()?;
-        Ok(writer)
+        Ok(Output::Alone(writer))
     }
 
     /// Looks at every field of every record.

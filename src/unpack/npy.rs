@@ -38,7 +38,7 @@ impl Npy<'_> {
         let (header, bytes) = (self.header(&rows), self.bytes(&rows));
         let len = header.len() as u64 + (bytes.end - bytes.start);
         let (file, path) = (out.file()?, out.target());
-        crate::writer::allocate(file, path, len)?;
+        crate::storage::allocate(file, path, len)?;
         write_all_at(file, path, &header, 0)?;
         let data = header.len() as u64;
         let copy = |buffer: &mut Vec<u8>, run: Range<u64>| {

@@ -3,7 +3,8 @@
 use super::Output;
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use crate::folder::{exists, parent, sync_folder};
-use crate::staging::{is_same, rename_new};
+use crate::staging::is_same;
+use crate::storage::rename_new;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

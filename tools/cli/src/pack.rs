@@ -76,7 +76,9 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     let packed = work.run(|progress| arrshard::pack(&inputs, out, &options, progress))?;
     if !work.quiet {
         packed.notes.iter().for_each(|line| note(line));
-        note(&summary(&packed.dataset, start.elapsed())?);
+        if let Some(dataset) = &packed.dataset {
+            note(&summary(dataset, start.elapsed())?);
+        }
     }
     Ok(Answer::Yes)
 }
@@ -114,6 +116,7 @@ fn options(args: &Args) -> Result<PackOptions> {
         as_bf16: args.raw == Some(Raw::Bf16),
         name: args.name.clone(),
         write: write.sync(!args.place.no_sync).replace(args.place.force),
+        ..PackOptions::default()
     })
 }
 
