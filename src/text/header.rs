@@ -37,8 +37,15 @@ fn look(field: &[u8], classify: &dyn Fn(&[u8]) -> Classified) -> Look {
 }
 
 fn is_numberish(field: &[u8]) -> bool {
-    let part = |byte: &u8| byte.is_ascii_digit() || b"+-.,:/eEdDjJ() %'".contains(byte);
-    field.iter().any(u8::is_ascii_digit) && field.iter().all(part)
+    let part = |byte: &u8| byte.is_ascii_digit() || b"+-.,:/eEdDjJ() %'_".contains(byte);
+    let unsigned = field.strip_prefix(b"-").unwrap_or(field);
+    let hex = unsigned.strip_prefix(b"0x").or(unsigned.strip_prefix(b"0X"));
+    let first_is_digit = unsigned.first().is_some_and(u8::is_ascii_digit);
+    hex.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit))
+        // A name may start with an underscore.
+        || field.iter().any(u8::is_ascii_digit)
+            && field.iter().all(part)
+            && (first_is_digit || !field.contains(&b'_'))
 }
 
 /// Whether the first of `rows` is a header.
@@ -211,14 +218,22 @@ mod tests {
             assert!(!header(text), "{text}");
         }
         // out of range, or of another dialect: whoever reads it says so
-        for text in ["771E050012,1e999\n1,2\n3,4", "1.5D+13,2d3\n1D0,2D0"] {
+        for text in ["771E050012,1e999\n1,2\n3,4", "1.5D+13,2d3\n1D0,2D0", "1_000,0x1F\n1,2"] {
             assert!(!header(text), "{text}");
         }
     }
 
     #[test]
     fn words_over_numbers_are_names() {
-        for text in ["a,b\n1,2", "id,name\n1,x", "x\n-1\n257", ",a\n0,x\n1,y", "t,,x\n1,2,3", "a,b\n,2"] {
+        for text in [
+            "a,b\n1,2",
+            "id,name\n1,x",
+            "x\n-1\n257",
+            ",a\n0,x\n1,y",
+            "t,,x\n1,2,3",
+            "a,b\n,2",
+            "d_1,e_2\n1,2",
+        ] {
             assert!(header(text), "{text}");
         }
         assert!(header("country,code,1960,1961,1962\nAruba,ABW,54211,55438,56225\nAngola,AGO,1,2,9"));

@@ -102,7 +102,12 @@ pub(crate) fn pack(
     }
     // The types came from the first records. What all of them ask for may be wider.
     let surveys = tables.survey()?;
-    let wider = Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?;
+    let wider = match Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names) {
+        Ok(wider) => wider,
+        // The first error has a line and a field.
+        Err(_) if !is_unsure => return Err(error),
+        Err(other) => return Err(other),
+    };
     if wider != plan {
         notes.push(format!("{}; a later value needed wider types", tables.describe(&wider)));
     } else if !is_unsure {
@@ -129,13 +134,25 @@ impl<'a> Tables<'a> {
             inputs.push(fingerprint(&source)?);
             let path = source.path().to_owned();
             let given = match &known {
-                Some((rules, names, _)) => like_the_first(&options.given, rules, names.is_some()),
+                Some((rules, ..)) => like_the_first(&options.given, rules),
                 None => {
                     let extension = options.given.extension.clone().or_else(|| extension(&path));
                     Given { extension, ..options.given.clone() }
                 }
             };
-            let (found, sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+            let (mut found, mut sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+            if let Some((_, None, first)) = &known
+                && found.names.is_some()
+            {
+                let names = found.names.unwrap_or_default();
+                let (with_names, line) = (found.data_start, found.data_line.saturating_sub(1));
+                let given = Given { header: Header::No, ..given };
+                (found, sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+                // Names in a comment are left out with it.
+                if found.data_start != with_names {
+                    no_header(&names, line, &surveys, first).map_err(|e| e.at(&path))?;
+                }
+            }
             let rules = match &known {
                 None => {
                     notes.push(format!("{}: {}", escape_path(&path), found));
@@ -287,22 +304,21 @@ impl<'a> Tables<'a> {
         arrays: &[(String, Kind)],
         work: &(dyn Fn(&RowRules, &stream::Piece) -> append::Rows + Sync),
     ) -> Result<Output> {
-        let spool = self.options.dtype.is_none();
+        let spools = self.options.dtype.is_none();
+        let spool = writer.scratch().join("spool");
         let mut sinks = Sinks::new(&writer, arrays, self.options.given.max_rows)?;
         let (rules, progress) = (&self.rules, self.progress);
-        for (number, table) in self.tables.iter_mut().enumerate() {
+        for table in &mut self.tables {
             if sinks.is_full() {
                 break;
             }
             let tee = match &table.source {
                 // A second start with wider types must find the stream's bytes again.
-                Source::Stream(_) if spool => {
-                    Some(spool_file(&writer.scratch().join(format!("spool.{number}")))?)
-                }
+                Source::Stream(_) if spools => Some(spool_file(&spool)?),
                 _ => None,
             };
             let result = table.run(
-                tee.as_ref(),
+                tee.as_ref().map(|tee| (tee, &*spool)),
                 &rules.dialect,
                 |piece| {
                     let rows = work(rules, piece);
@@ -312,7 +328,7 @@ impl<'a> Tables<'a> {
                 |rows| sinks.take(rows),
             );
             if let (Some(tee), true) = (tee, result.is_err()) {
-                table.keep(tee)?;
+                table.keep(tee, &spool)?;
             }
             result.map_err(|e| e.at(&table.path))?;
         }
@@ -345,7 +361,7 @@ impl Table {
     /// Runs the engine for streams from the first record on; `tee` keeps what a stream gives.
     fn run<O: Send>(
         &mut self,
-        tee: Option<&File>,
+        tee: Option<(&File, &Path)>,
         dialect: &Dialect,
         work: impl Fn(&stream::Piece) -> Result<O> + Sync,
         take: impl FnMut(O) -> Result<ControlFlow<()>> + Send,
@@ -353,7 +369,7 @@ impl Table {
         let Self { source, path, origin } = self;
         let mut reader: Box<dyn Read + Send + '_> = match (source, tee) {
             (Source::File(file), _) => Box::new(SourceFile::new(file.reader()?, path)?.into_reader()),
-            (Source::Stream(stream), Some(file)) => Box::new(Tee { stream, file }),
+            (Source::Stream(stream), Some((file, path))) => Box::new(Tee { stream, file, path }),
             (Source::Stream(stream), None) => Box::new(stream),
         };
         let skipped = io::copy(&mut reader.by_ref().take(origin.offset), &mut io::sink())
@@ -363,9 +379,10 @@ impl Table {
     }
 
     /// Makes a stream the file that holds what it has given so far and the rest of it.
-    fn keep(&mut self, mut file: File) -> Result<()> {
+    fn keep(&mut self, file: File, path: &Path) -> Result<()> {
         if let Source::Stream(stream) = &mut self.source {
-            io::copy(stream, &mut file).map_err(|e| crate::input::read_error(e, &self.path))?;
+            io::copy(&mut Tee { stream, file: &file, path }, &mut io::sink())
+                .map_err(|e| crate::input::read_error(e, &self.path))?;
             self.source = Source::File(SourceFile::new(file, &self.path)?);
         }
         Ok(())
@@ -388,12 +405,16 @@ fn spool_file(path: &Path) -> Result<File> {
 struct Tee<'a> {
     stream: &'a mut SourceStream,
     file: &'a File,
+    /// Where the file was.
+    path: &'a Path,
 }
 
 impl Read for Tee<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let found = self.stream.read(out)?;
-        self.file.write_all(&out[..found])?;
+        // What goes wrong here is no fault of the stream.
+        let written = self.file.write_all(&out[..found]);
+        written.map_err(|e| io::Error::other(Error::io(self.path, "write", e)))?;
         Ok(found)
     }
 }
@@ -437,14 +458,32 @@ fn detect_class(field: &[u8]) -> Classified {
 }
 
 /// The second and later inputs are read as the first.
-fn like_the_first(given: &Given, rules: &RowRules, named: bool) -> Given {
+fn like_the_first(given: &Given, rules: &RowRules) -> Given {
     let dialect = &rules.dialect;
     Given {
         delimiter: Some(dialect.delimiter),
         quote: Some(dialect.quote),
         comment: Some(dialect.comment.clone()),
-        header: if named { given.header } else { Header::No },
         ..given.clone()
+    }
+}
+
+/// Refuses names over columns of which the first input, which had none, has only numbers: they are
+/// no values, and to leave them out would be a guess.
+fn no_header(names: &[String], line: u64, surveys: &[ColumnSurvey], first: &Path) -> Result<()> {
+    match names.iter().zip(surveys).position(|(_, survey)| survey.is_numeric()) {
+        None => Ok(()),
+        Some(column) => Err(Error::new(
+            ErrorKind::Parse,
+            format!(
+                "expected a number, since {} has no header, found {}",
+                escape_path(first),
+                quoted(names[column].as_bytes())
+            ),
+        )
+        .line(line)
+        .field(column as u64 + 1)
+        .hint("--header yes takes the first line of every input as names, --header no as data")),
     }
 }
 

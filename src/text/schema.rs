@@ -66,6 +66,11 @@ impl ColumnSurvey {
         }
     }
 
+    /// Whether there were numbers and no text.
+    pub(crate) fn is_numeric(&self) -> bool {
+        !self.text && (self.bools || self.ints || self.floats || self.complex)
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         self.empty |= other.empty;
         self.bools |= other.bools;

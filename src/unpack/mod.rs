@@ -173,6 +173,16 @@ fn paths(place: Place<'_>, options: &UnpackOptions) -> Result<Vec<PathBuf>> {
                 name.push(format!(".{i}"));
                 PathBuf::from(name)
             };
+            // Who reads OUT.* would take what an earlier run has left for a part of this one.
+            let next = part(parts);
+            if next.symlink_metadata().is_ok() {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("expected no part after the {parts} to write, found one of another run"),
+                )
+                .hint("remove it, or choose another OUT")
+                .at(next));
+            }
             Ok((0..parts).map(part).collect())
         }
         (_, None) => Ok(Vec::new()),

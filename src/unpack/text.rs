@@ -311,9 +311,11 @@ fn matrix<'a>(array: &'a ArrayEntry, style: &Style, delimiter: &[u8]) -> Result<
 fn delimiter(target: Target, options: &UnpackOptions) -> Result<Vec<u8>> {
     let given = options.delimiter.as_deref();
     let delimiter = given.unwrap_or(if target == Target::Tsv { "\t" } else { "," });
-    if delimiter.is_empty() || delimiter.contains(['\n', '\r', '"']) {
+    // Between numbers it would be a part of them.
+    let in_numbers = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    if delimiter.chars().all(in_numbers) || delimiter.contains(['\n', '\r', '"']) {
         let what = format!(
-            "expected a delimiter without quotes and line ends, found {}",
+            "expected a delimiter that is no part of numbers, without quotes and line ends, found {}",
             quoted(delimiter.as_bytes())
         );
         return Err(Error::new(ErrorKind::InvalidArgument, what));

@@ -12,16 +12,9 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "C", value_parser = delimiter, allow_hyphen_values = true)]
     delimiter: Option<Delimiter>,
     /// Whether the first row has the names of the columns
-    #[arg(
-        long,
-        value_name = "auto|yes|no",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t, hide_possible_values = true)]
     header: HeaderArg,
-    /// Leave out what follows PREFIX on a line; none for no comments
+    /// Leave out what follows PREFIX on a line [default: # in text]
     #[arg(long, value_name = "PREFIX", value_parser = comment, allow_hyphen_values = true)]
     comment: Option<Comment>,
     /// Leave out the first N lines, as an editor counts them
@@ -33,41 +26,20 @@ pub(crate) struct TextArgs {
     /// Type of every value: f8, f32, i4, bf16, uint8 … [default: auto]
     #[arg(long, value_name = "TYPE", value_parser = dtype)]
     dtype: Option<Kind>,
-    /// What an empty field becomes
+    /// What an empty field becomes [default: error]
     #[arg(long, value_name = "error|nan|VALUE", value_parser = missing, allow_hyphen_values = true)]
     missing: Option<Missing>,
-    /// What encloses fields that hold delimiters
+    /// What encloses fields with delimiters [default: " but in text]
     #[arg(long, value_name = "C|none", value_parser = quote)]
     quote: Option<Quote>,
-    /// What becomes of rows with too few or too many fields
-    #[arg(
-        long,
-        value_name = "error|pad|skip",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
+    /// Rows with too few or too many fields
+    #[arg(long, value_name = "error|pad|skip", value_enum, default_value_t, hide_possible_values = true)]
     ragged: RaggedArg,
     /// One matrix, or one array a column
-    #[arg(
-        long,
-        value_name = "matrix|columns",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "matrix|columns", value_enum, default_value_t, hide_possible_values = true)]
     layout: LayoutArg,
     /// Where lines end: lf is LF and CRLF, any is CR too
-    #[arg(
-        long,
-        value_name = "auto|lf|any",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "auto|lf|any", value_enum, default_value_t, hide_possible_values = true)]
     line_end: LineEndArg,
     /// Numbers beyond the range of their float type become infinite
     #[arg(long)]

@@ -1,7 +1,9 @@
 //! The `arrshard` command: text and npy files to mapped arrays and back.
 
+mod abandon;
 mod bar;
 mod catalog;
+mod create;
 mod dialect;
 mod exit;
 mod head;
@@ -9,7 +11,9 @@ mod info;
 mod interrupt;
 mod options;
 mod pack;
+mod seal;
 mod show;
+mod status;
 mod table;
 mod unpack;
 mod verify;
@@ -34,6 +38,10 @@ enum Command {
     Info(info::Args),
     Head(head::Args),
     Verify(verify::Args),
+    Create(create::Args),
+    Status(status::Args),
+    Seal(seal::Args),
+    Abandon(abandon::Args),
 }
 
 const EXAMPLES: &str = "\
@@ -52,5 +60,9 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Head(args) => head::run(&args),
         Command::Verify(args) => verify::run(&args, &cli.work),
+        Command::Create(args) => create::run(&args, &cli.work),
+        Command::Status(args) => status::run(&args, cli.work.quiet),
+        Command::Seal(args) => seal::run(&args, &cli.work),
+        Command::Abandon(args) => abandon::run(&args),
     }))
 }

@@ -9,7 +9,7 @@ use arrshard::manifest::folder_name;
 use arrshard::{Dataset, Error, ErrorKind, Format, Input, PackOptions, Result, WriteOptions};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Convert text, npy or npz files into a dataset
@@ -21,7 +21,9 @@ Examples:
   arrshard pack emb.tsv -o emb.arrshard
   arrshard pack a.csv b.csv --dtype f4 --missing nan -o ab.arrshard
   zcat emb.txt.gz | arrshard pack - --from text -o emb.arrshard
-  arrshard pack weights.npz -o weights.arrshard --shard-size 256MiB")]
+  arrshard pack weights.npz -o weights.arrshard --shard-size 256MiB
+  arrshard pack big.tsv -o big.arrshard --part $SLURM_ARRAY_TASK_ID/16
+  arrshard pack big.tsv -o big.arrshard --resume")]
 pub(crate) struct Args {
     /// Files, joined by rows in this order; - is standard input
     #[arg(required = true)]
@@ -40,6 +42,12 @@ pub(crate) struct Args {
     /// Take raw two-byte items of npy as bfloat16
     #[arg(long = "as", value_name = "bf16", value_enum, hide_possible_values = true)]
     raw: Option<Raw>,
+    /// Only share I of N, counted from 1; whoever ends last completes OUT
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    part: Option<(u64, u64)>,
+    /// Go on with what a killed run with the same inputs and options has left
+    #[arg(long)]
+    resume: bool,
     #[command(flatten)]
     text: TextArgs,
 }
@@ -68,16 +76,31 @@ fn array_name(text: &str) -> std::result::Result<String, String> {
     folder_name(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
 }
 
+/// People count shares from 1, the library from 0.
+fn part(text: &str) -> std::result::Result<(u64, u64), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match numbers {
+        Some((i, n)) if (1..=n).contains(&i) => Ok((i - 1, n)),
+        _ => Err("expected I/N with I from 1 to N, such as 1/4".to_owned()),
+    }
+}
+
 pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     let out = args.place.output(&args.input[0], "arrshard", "")?;
+    if out == Path::new("-") {
+        return Err(Error::new(ErrorKind::InvalidArgument, "expected a folder to write to, found \"-\"")
+            .hint("a dataset can't go to standard output; ./- is a folder of that name")
+            .into());
+    }
     let inputs = inputs(&args.input)?;
     let options = options(args)?;
     let start = Instant::now();
     let packed = work.run(|progress| arrshard::pack(&inputs, out, &options, progress))?;
     if !work.quiet {
         packed.notes.iter().for_each(|line| note(line));
-        if let Some(dataset) = &packed.dataset {
-            note(&summary(dataset, start.elapsed())?);
+        match &packed.dataset {
+            Some(dataset) => note(&summary(dataset, start.elapsed())?),
+            None => note(&format!("{}: this share is written, others are missing", escape_path(out))),
         }
     }
     Ok(Answer::Yes)
@@ -116,7 +139,8 @@ fn options(args: &Args) -> Result<PackOptions> {
         as_bf16: args.raw == Some(Raw::Bf16),
         name: args.name.clone(),
         write: write.sync(!args.place.no_sync).replace(args.place.force),
-        ..PackOptions::default()
+        resume: args.resume,
+        part: args.part,
     })
 }
 

@@ -50,6 +50,10 @@ fn help_is_short_and_a_result() {
         &["info", "-h"],
         &["head", "-h"],
         &["verify", "-h"],
+        &["create", "-h"],
+        &["status", "-h"],
+        &["seal", "-h"],
+        &["abandon", "-h"],
     ] {
         let help = run(tmp.path(), args);
         done(&help);

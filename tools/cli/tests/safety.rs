@@ -135,3 +135,65 @@ fn thousands_of_columns_are_appended_in_order() {
         assert!(dataset.verify(&arrshard::Progress::new()).unwrap().is_whole());
     }
 }
+
+#[test]
+fn a_header_only_in_a_later_input_is_no_data() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("a.csv"), "1,2\n3,4\n").unwrap();
+    fs::write(tmp.path().join("b.csv"), "\nx,y\n5,6\n").unwrap();
+    fs::write(tmp.path().join("c.csv"), "# x,y\n5,6\n").unwrap();
+    let ended = run(tmp.path(), ["pack", "a.csv", "b.csv", "-o", "out", "-q"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(
+        ended.err.contains("b.csv:2: field 1: expected a number, since a.csv has no header, found \"x\""),
+        "{}",
+        ended.err
+    );
+    assert!(!tmp.path().join("out").exists());
+    let args = ["pack", "a.csv", "c.csv", "-o", "out", "-q", "--comment", "#"];
+    let ended = run(tmp.path(), args);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let found = Dataset::open(tmp.path().join("out")).unwrap().read::<i64, Ix2>("data").unwrap();
+    assert_eq!(found.as_slice().unwrap(), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn a_late_word_in_a_matrix_has_a_line_and_a_field() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("in.csv"), late("1.5,2", 400_000, "3,word")).unwrap();
+    let ended = run(tmp.path(), ["pack", "in.csv", "-o", "out", "-q", "--layout", "matrix"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("in.csv:400001: field 2 "), "{}", ended.err);
+    assert!(!tmp.path().join("out").exists());
+}
+
+#[test]
+fn parts_of_another_run_are_never_taken_for_parts_of_this_one() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("in.csv"), "1,2\n3,4\n5,6\n").unwrap();
+    assert_eq!(run(tmp.path(), ["pack", "in.csv", "-o", "d", "-q"]).code, Some(0));
+    let unpack =
+        |parts: &str| run(tmp.path(), ["unpack", "d", "-o", "t.csv", "--force", "-q", "--parts", parts]);
+    assert_eq!(unpack("3").code, Some(0));
+    let ended = unpack("2");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("t.csv.2: expected no part after the 2 to write"), "{}", ended.err);
+    assert_eq!(unpack("3").code, Some(0));
+}
+
+#[test]
+fn what_would_read_back_as_something_else_is_not_written() {
+    let tmp = tempdir().unwrap();
+    fs::write(tmp.path().join("in.csv"), "1,2\n3,4\n").unwrap();
+    let ended = run(tmp.path(), ["pack", "in.csv", "-o", "-", "-q"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("expected a folder to write to"), "{}", ended.err);
+    assert_eq!(run(tmp.path(), ["pack", "in.csv", "-o", "d", "-q"]).code, Some(0));
+    for delimiter in [".", "0", "-", "e", "00", ""] {
+        let ended = run(tmp.path(), ["unpack", "d", "-o", "t.csv", "-q", "--delimiter", delimiter]);
+        assert_eq!(ended.code, Some(2), "{delimiter:?}");
+        assert!(!tmp.path().join("t.csv").exists());
+    }
+    let ended = run(tmp.path(), ["unpack", "d", "-o", "-", "--to", "csv", "-q", "--delimiter", " - "]);
+    assert_eq!(ended.out, "1 - 2\n3 - 4\n");
+}

@@ -34,6 +34,7 @@ pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(at: &Path, args: impl IntoIterator<
 }
 
 /// Runs it with `input` coming through a pipe.
+#[allow(dead_code, reason = "each test binary takes what it needs")]
 pub(crate) fn run_piped<S: AsRef<std::ffi::OsStr>>(
     at: &Path,
     args: impl IntoIterator<Item = S>,
