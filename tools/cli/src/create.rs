@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct Args {
     /// Folder of the dataset that is to be
     dataset: PathBuf,
-    /// Name, dtype and shape of an array: emb=f4:1000000x128; one value if there is no shape
+    /// An array, such as emb=f4:1000000x128
     #[arg(long, value_name = "NAME=DTYPE[:SHAPE]", required = true, value_parser = array)]
     array: Vec<Array>,
     /// Bytes of data in a shard, at most: 64KiB, 1GB, 4096 …

@@ -11,7 +11,7 @@ pub(crate) struct TextArgs {
     /// A character, tab, comma, semicolon, pipe, space or blanks (runs)
     #[arg(long, value_name = "C", value_parser = delimiter, allow_hyphen_values = true)]
     delimiter: Option<Delimiter>,
-    /// Whether the first row has the names of the columns
+    /// Whether the first row names the columns
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t, hide_possible_values = true)]
     header: HeaderArg,
     /// Leave out what follows PREFIX on a line [default: # in text]
@@ -38,7 +38,7 @@ pub(crate) struct TextArgs {
     /// One matrix, or one array a column
     #[arg(long, value_name = "matrix|columns", value_enum, default_value_t, hide_possible_values = true)]
     layout: LayoutArg,
-    /// Where lines end: lf is LF and CRLF, any is CR too
+    /// Line ends: lf is LF and CRLF, any also CR
     #[arg(long, value_name = "auto|lf|any", value_enum, default_value_t, hide_possible_values = true)]
     line_end: LineEndArg,
     /// Numbers beyond the range of their float type become infinite
