@@ -21,9 +21,9 @@ pub(crate) struct Args {
     /// Folder of the dataset that is to be
     dataset: PathBuf,
     /// An array, such as emb=f4:1000000x128
-    #[arg(long, value_name = "NAME=DTYPE[:SHAPE]", required = true, value_parser = array)]
+    #[arg(long, value_name = "NAME=DTYPE:SHAPE", required = true, value_parser = array)]
     array: Vec<Array>,
-    /// Bytes of data in a shard, at most: 64KiB, 1GB, 4096 …
+    /// Bytes of data in a shard, at most: 64KiB, 1GB …
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     shard_size: u64,
     /// Replace DATASET if it is there, when the new one is sealed
