@@ -14,7 +14,7 @@ pub(crate) struct TextArgs {
     /// Whether the first row names the columns
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t, hide_possible_values = true)]
     header: HeaderArg,
-    /// Leave out what follows PREFIX on a line [default: # in text]
+    /// Leave out what follows PREFIX on a line; in text # if not given
     #[arg(long, value_name = "PREFIX", value_parser = comment, allow_hyphen_values = true)]
     comment: Option<Comment>,
     /// Leave out the first N lines, as an editor counts them
