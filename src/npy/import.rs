@@ -83,7 +83,13 @@ pub(crate) fn pack(
     for source in sources {
         inputs.push(fingerprint(&source)?);
         let path = source.path().to_owned();
-        open_parts(source, npy, &mut parts).map_err(|e| e.at(path))?;
+        let before = parts.len();
+        open_parts(source, npy, &mut parts).map_err(|e| e.at(&path))?;
+        if parts.len() == before {
+            return Err(
+                Error::new(ErrorKind::InvalidArgument, "expected at least one array, found none").at(path)
+            );
+        }
     }
     let targets = targets(&parts)?;
     let builder =

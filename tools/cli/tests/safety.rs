@@ -197,3 +197,13 @@ fn what_would_read_back_as_something_else_is_not_written() {
     let ended = run(tmp.path(), ["unpack", "d", "-o", "-", "--to", "csv", "-q", "--delimiter", " - "]);
     assert_eq!(ended.out, "1 - 2\n3 - 4\n");
 }
+
+#[test]
+fn an_archive_without_arrays_is_named() {
+    let tmp = tempdir().unwrap();
+    // The end of a directory of nothing, which is a whole zip file.
+    fs::write(tmp.path().join("e.npz"), [&b"PK\x05\x06"[..], &[0; 18]].concat()).unwrap();
+    let ended = run(tmp.path(), ["pack", "e.npz", "-o", "d"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(ended.err, "arrshard: e.npz: expected at least one array, found none\n");
+}
