@@ -137,7 +137,7 @@ pub fn detect(
 
     let body = if given.comment.is_none() { start.after_marks(text, line_end) } else { start };
     let Some((dialect, body)) = source.choose(body, start) else {
-        return if complete { Err(empty(text)) } else { Ok(None) };
+        return if complete { Err(nothing(text, start, &base)) } else { Ok(None) };
     };
     dialect.check()?;
     let rows = source.rows(body, &dialect, SAMPLE, SAMPLE_ROWS);
@@ -161,7 +161,7 @@ pub fn detect(
     let marked = if body == start { Vec::new() } else { source.marked(start, body, &dialect) };
     found.top_comments = marked.len() as u64;
     let Some(first) = rows.first() else {
-        return Err(empty(text));
+        return Err(nothing(text, body, &dialect));
     };
     source.first_is_like_the_rest(&rows)?;
     let delimited = dialect.delimiter != Delimiter::Blanks;
@@ -522,7 +522,13 @@ impl Column {
 }
 
 /// What a person is told about an input without a record.
-fn empty(text: &[u8]) -> Error {
+/// Why there is no row: the first record has a fault, or there is none.
+fn nothing(text: &[u8], start: Start, dialect: &Dialect) -> Error {
+    let window = text.get(start.at..).unwrap_or_default();
+    let mut records = Records::new(window, dialect).from_place(start.line, start.at as u64);
+    if let Some(Err(fault)) = records.next(&mut Fields::new()) {
+        return fault;
+    }
     let what =
         if text.is_empty() { "an empty input" } else { "only blank lines and comments: the table is empty" };
     Error::new(ErrorKind::Parse, format!("expected at least one row, found {what}"))

@@ -207,3 +207,17 @@ fn an_archive_without_arrays_is_named() {
     assert_eq!(ended.code, Some(2));
     assert_eq!(ended.err, "arrshard: e.npz: expected at least one array, found none\n");
 }
+
+#[test]
+fn a_quote_that_is_never_closed_is_named_in_the_first_line_too() {
+    let tmp = tempdir().unwrap();
+    for (text, place) in
+        [("\"a,b\n1,2\n", "1: field 1"), ("\n1,\"2\n3,4\n", "2: field 2"), ("1,2\n\"3,4\n", "2: field 1")]
+    {
+        fs::write(tmp.path().join("in.csv"), text).unwrap();
+        let ended = run(tmp.path(), ["pack", "in.csv", "-o", "d", "-q"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains(&format!("in.csv:{place} (byte ")), "{}", ended.err);
+        assert!(ended.err.contains("expected a closing quote"), "{}", ended.err);
+    }
+}
