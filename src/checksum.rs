@@ -72,6 +72,12 @@ impl Sidecar {
         Ok(Self { row_bytes: by_row.row_bytes, rows, blocks })
     }
 
+    /// What a sidecar's first bytes say of its shard: bytes of a row, and rows.
+    pub(crate) fn claims(bytes: &[u8]) -> Option<(u64, u64)> {
+        let numbers = bytes.strip_prefix(&SIDECAR_MAGIC)?.get(..16)?;
+        Some((le_u64(&numbers[..8]), le_u64(&numbers[8..])))
+    }
+
     /// The checksum of the whole shard's data.
     pub fn shard_crc(&self, by_row: &RowLayout) -> u32 {
         combine(self.blocks.iter().zip(0u64..).map(|(&crc, block)| {

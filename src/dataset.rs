@@ -46,6 +46,11 @@ impl Dataset {
         Ok(Self { folder: Arc::new(folder), manifest: Arc::new(manifest) })
     }
 
+    /// The dataset that `folder` holds if `manifest` is right.
+    pub(crate) fn assume(folder: Folder, manifest: Manifest) -> Self {
+        Self { folder: Arc::new(folder), manifest: Arc::new(manifest) }
+    }
+
     /// Its folder.
     pub fn path(&self) -> &Path {
         self.folder.path()

@@ -195,6 +195,32 @@ pub fn folder_name(name: &str) -> Result<String> {
     Ok(folder)
 }
 
+/// The name of the array whose folder is called `folder`, if any has that folder.
+pub(crate) fn name_of_folder(folder: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(folder.len());
+    let mut rest = folder.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first == b'%' {
+            let (hex, after) = rest.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?);
+            rest = after;
+        } else {
+            bytes.push(first);
+        }
+    }
+    let name = String::from_utf8(bytes).ok()?;
+    (folder_name(&name).ok()? == folder).then_some(name)
+}
+
+/// Index, generation and ending of a shard's file.
+pub(crate) fn shard_of_file(file: &str) -> Option<(u64, u64, &str)> {
+    let (stem, ending) = file.rsplit_once('.')?;
+    let (index, generation) = stem.split_once(".g").unwrap_or((stem, "1"));
+    let (index, generation) = (index.parse().ok()?, generation.parse().ok()?);
+    (stem == shard_stem(index, generation)).then_some((index, generation, ending))
+}
+
 fn crc_hex(text: &str) -> Option<u32> {
     let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     (text.len() == 8 && text.bytes().all(lower)).then(|| u32::from_str_radix(text, 16).ok()).flatten()
@@ -553,6 +579,22 @@ mod tests {
         for bad in ["", "a\nb", "a\0", "\u{9b}31m", &"x".repeat(256), &"ü".repeat(100)] {
             assert!(folder_name(bad).is_err());
         }
+    }
+
+    #[test]
+    fn names_come_back_from_files() {
+        for name in ["data", "a/b", "..", ".building", "arrshard.json", "ü", "100%", "%41"] {
+            assert_eq!(name_of_folder(&folder_name(name).unwrap()).as_deref(), Some(name));
+        }
+        for folder in ["", ".hidden", "%", "%4", "%41", "%2f", "a b", "%FF", "ü", "%+1"] {
+            assert_eq!(name_of_folder(folder), None, "{folder}");
+        }
+        assert_eq!(shard_of_file("00007.npy"), Some((7, 1, "npy")));
+        assert_eq!(shard_of_file("123456.g12.crc"), Some((123_456, 12, "crc")));
+        for file in ["7.npy", "00007.g1.npy", "00007.g02.npy", "00007", "+0007.npy", "000007.npy", "a.npy"] {
+            assert_eq!(shard_of_file(file), None, "{file}");
+        }
+        assert_eq!(shard_of_file("00007.npy.partial"), None);
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn foreign_entry(folder: &Path) -> Option<OsString> {
     let manifest =
         fs::read(folder.join(MANIFEST_NAME)).ok().and_then(|bytes| Manifest::from_bytes(&bytes).ok());
     // A killed writer may have marked it as replaced before it was.
-    let mut known = vec![OsString::from(REPLACED_NAME)];
+    let mut known = vec![OsString::from(REPLACED_NAME), crate::repair::ASIDE_NAME.into()];
     if let Some(manifest) = manifest {
         known.push(MANIFEST_NAME.into());
         known.extend(manifest.arrays.iter().filter_map(|array| array.folder().ok()).map(OsString::from));

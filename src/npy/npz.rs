@@ -298,10 +298,12 @@ fn unsupported_archive(why: &str) -> Error {
 }
 
 fn zip_text(error: &ZipError) -> String {
-    match error {
+    let text = match error {
         ZipError::InvalidArchive(why) => lower(why),
         other => lower(&other.to_string()),
-    }
+    };
+    // The library names its own types in some of its messages, which tells a user nothing.
+    if text.contains("::") { "its directory is damaged or missing".to_owned() } else { text }
 }
 
 fn lower(text: &str) -> String {

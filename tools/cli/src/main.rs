@@ -11,6 +11,7 @@ mod info;
 mod interrupt;
 mod options;
 mod pack;
+mod repair;
 mod seal;
 mod show;
 mod status;
@@ -38,6 +39,7 @@ enum Command {
     Info(info::Args),
     Head(head::Args),
     Verify(verify::Args),
+    Repair(repair::Args),
     Create(create::Args),
     Status(status::Args),
     Seal(seal::Args),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Head(args) => head::run(&args),
         Command::Verify(args) => verify::run(&args, &cli.work),
+        Command::Repair(args) => repair::run(&args, &cli.work),
         Command::Create(args) => create::run(&args, &cli.work),
         Command::Status(args) => status::run(&args, cli.work.quiet),
         Command::Seal(args) => seal::run(&args, &cli.work),

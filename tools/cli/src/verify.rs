@@ -50,12 +50,18 @@ fn print(dataset: &Dataset, report: &Report, as_json: bool) -> Outcome<()> {
         let plural = if shards == 1 { "" } else { "s" };
         out.line(&format!("{}: whole; {shards} shard{plural}, {bytes}", escape_path(dataset.path())))?;
     } else {
-        for Damage { array, rows, reason, .. } in &report.damage {
-            let array = escape(array.as_bytes(), usize::MAX);
-            out.line(&format!("{array}: rows {}..{} are damaged: {reason}", rows.start, rows.end))?;
+        for damage in &report.damage {
+            out.line(&line(damage))?;
         }
     }
     out.finish()
+}
+
+/// One damaged part, for people.
+pub(crate) fn line(damage: &Damage) -> String {
+    let Damage { array, rows, reason, .. } = damage;
+    let array = escape(array.as_bytes(), usize::MAX);
+    format!("{array}: rows {}..{} are damaged: {reason}", rows.start, rows.end)
 }
 
 #[derive(Serialize)]
@@ -68,7 +74,7 @@ struct ReportJson<'a> {
 }
 
 #[derive(Serialize)]
-struct DamageJson<'a> {
+pub(crate) struct DamageJson<'a> {
     array: &'a str,
     shard: u64,
     /// First, and one behind the last.

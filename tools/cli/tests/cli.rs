@@ -50,6 +50,7 @@ fn help_is_short_and_a_result() {
         &["info", "-h"],
         &["head", "-h"],
         &["verify", "-h"],
+        &["repair", "-h"],
         &["create", "-h"],
         &["status", "-h"],
         &["seal", "-h"],

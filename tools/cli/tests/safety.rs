@@ -221,3 +221,29 @@ fn a_quote_that_is_never_closed_is_named_in_the_first_line_too() {
         assert!(ended.err.contains("expected a closing quote"), "{}", ended.err);
     }
 }
+
+#[test]
+fn a_lost_manifest_is_rebuilt_and_lost_rows_are_told() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    fs::write(at.join("in.tsv"), "1\t2\n".repeat(20_000)).unwrap();
+    let ended = run(at, ["pack", "in.tsv", "-o", "x", "--shard-size", "64KiB", "-q"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ended = run(at, ["repair", "x"]);
+    assert_eq!((ended.code, &*ended.out), (Some(0), "x: its manifest is whole; verify checks the rest\n"));
+    fs::remove_file(at.join("x/arrshard.json")).unwrap();
+    let ended = run(at, ["repair", "x", "--dry-run"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("would be rebuilt, of 1 array\ndata: int64 (20000, 2)"), "{ended:?}");
+    assert!(!at.join("x/arrshard.json").exists());
+    fs::remove_file(at.join("x/data/00001.npy")).unwrap();
+    let ended = run(at, ["repair", "x", "--json"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(json["damage"][0]["rows"], serde_json::json!([4096, 8192]), "{json}");
+    assert_eq!(run(at, ["verify", "x"]).code, Some(1));
+    let ended = run(at, ["unpack", "x", "-o", "-", "--to", "tsv", "--rows", "8192:8193"]);
+    assert_eq!((ended.code, &*ended.out), (Some(0), "1\t2\n"), "{ended:?}");
+    let ended = run(at, ["repair", "nothing"]);
+    assert_eq!(ended.code, Some(2));
+}
