@@ -141,9 +141,12 @@ fn a_damaged_manifest_is_kept_aside() {
     assert!(!path.join("arrshard.json.damaged").exists());
 }
 
+/// What is done, how to the folder of `a/b`, and which of its rows that costs.
+type Harm<'a> = (&'a str, &'a dyn Fn(&Path), (u64, u64));
+
 #[test]
 fn damaged_rows_are_reported_now_and_later() {
-    let damage: [(&str, &dyn Fn(&Path), (u64, u64)); 8] = [
+    let damage: [Harm<'_>; 8] = [
         ("a shard is gone", &|a| fs::remove_file(a.join("00001.npy")).unwrap(), (1024, 2048)),
         ("a sidecar is gone", &|a| fs::remove_file(a.join("00001.crc")).unwrap(), (1024, 2048)),
         ("the last sidecar is gone", &|a| fs::remove_file(a.join("00002.crc")).unwrap(), (2048, 2500)),

@@ -1,9 +1,8 @@
 //! A crash at any operation, an error of any of them, a kill at any time: a reader sees the old
 //! dataset, the new one or none, and who goes on ends with the bytes of an undisturbed run.
 //!
-//! `ARRSHARD_SMALL_DISK=FOLDER` names an empty disk of a few MiB to fill up, such as
-//! `mount -t tmpfs -o size=4m tmpfs FOLDER` makes.
-//! `ARRSHARD_SOAK_ROUNDS=1000 cargo test --release --test crash killed -- --nocapture` kills for longer.
+//! `tools/soak` runs what takes long. `ARRSHARD_SMALL_DISK=FOLDER` names an empty disk of a few MiB to fill up,
+//! `ARRSHARD_SOAK_ROUNDS` how often to kill.
 
 mod disk;
 
@@ -382,14 +381,21 @@ fn child() {
     };
     let path = PathBuf::from(path);
     let out = path.join("x");
-    if task == "pack" {
+    let runs: &[(bool, Option<(u64, u64)>)] = match &*task {
+        "pack" => &[(true, None)],
+        "parts" => &[(false, Some((0, 2))), (false, Some((1, 2)))],
+        _ => &[],
+    };
+    for &(resume, part) in runs {
         let options =
-            PackOptions { name: "x".into(), write: kill_options(), resume: true, ..PackOptions::default() };
+            PackOptions { name: "x".into(), write: kill_options(), resume, part, ..PackOptions::default() };
         match pack(&[Input::from_arg(path.join("in.npy"))], &out, &options, &Progress::new()) {
             // The one before was killed with all done.
             Err(e) if e.kind() == ErrorKind::Exists => {}
             packed => drop(packed.unwrap()),
         }
+    }
+    if !runs.is_empty() {
         return;
     }
     let shared =
@@ -427,16 +433,15 @@ fn killed_at_any_time_and_started_again() {
     let expected = files(&expected);
     let mut dice = Dice(u64::from(std::process::id()));
     let (mut kills, mut halves) = (0, 0);
-    // How long a run takes, roughly: kills are to meet all of it.
+    // How long a run takes, found by trying: of two kills, one is to come before its end.
     let mut span = 60_000;
     for round in 0..rounds {
-        let task = if round % 2 == 0 { "pack" } else { "regions" };
+        let task = ["pack", "regions", "parts"][round % 3];
         let work = tempfile::tempdir_in(tmp.path()).unwrap();
         fs::hard_link(&input, work.path().join("in.npy")).unwrap();
         let out = work.path().join("x");
         for attempt in 0.. {
             let before = Status::of(&out).ok();
-            let start = std::time::Instant::now();
             let mut child = Command::new(std::env::current_exe().unwrap())
                 .args(["child", "--exact", "--ignored", "--test-threads=1"])
                 .env("CRASH_TASK", task)
@@ -452,7 +457,7 @@ fn killed_at_any_time_and_started_again() {
             let when = format!("round {round}, {task}, attempt {attempt}");
             see(&out, &expected, None, &when);
             if status.success() {
-                span = (start.elapsed().as_micros() as usize).clamp(10_000, 500_000);
+                span = (span - span / 4).max(2_000);
                 let written = fs::read_to_string(work.path().join("written")).ok();
                 if let (Some(before), Some(written)) = (before, written) {
                     let missing: u64 = before.arrays[0].missing.iter().map(|r| r.end - r.start).sum();
@@ -467,6 +472,7 @@ fn killed_at_any_time_and_started_again() {
             }
             assert!(attempt < 4, "{when}: {status}");
             kills += 1;
+            span = (span + span / 4).min(500_000);
         }
         same(&out, &expected, &format!("round {round}"));
     }
