@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::read_exact_at;
 use crate::layout::{ArrayLayout, HEADER_BYTES, ShardLayout};
 use crate::lock::{Claims, RangeLock, holders, is_unsupported, wait_lock};
-use crate::manifest::{MANIFEST_NAME, shard_stem};
+use crate::manifest::{MANIFEST_NAME, Naming};
 use crate::plan::PLAN_NAME;
 use crate::region::{Region, Transfer};
 use crate::storage::Storage;
@@ -44,6 +44,7 @@ pub(crate) struct BuildingArray {
     pub(crate) name: String,
     pub(crate) layout: ArrayLayout,
     pub(crate) folder: PathBuf,
+    pub(crate) naming: Naming,
     /// Shards of the arrays before it.
     first_shard: u64,
 }
@@ -72,10 +73,23 @@ impl Building {
         transfer: Transfer,
         storage: Storage,
     ) -> Result<Self> {
+        let arrays = arrays.map(|(name, layout)| (name, layout, Naming::NEW));
+        Self::within(path, path, token, arrays, transfer, storage)
+    }
+
+    /// For shards whose folders are in `root`, under the names of a later generation.
+    pub(crate) fn within(
+        root: &Path,
+        path: &Path,
+        token: [u8; 32],
+        arrays: impl Iterator<Item = (String, ArrayLayout, Naming)>,
+        transfer: Transfer,
+        storage: Storage,
+    ) -> Result<Self> {
         let mut first_shard = 0;
-        let arrays = arrays.map(|(name, layout)| {
-            let folder = path.join(crate::manifest::folder_name(&name)?);
-            let array = BuildingArray { name, layout, folder, first_shard };
+        let arrays = arrays.map(|(name, layout, naming)| {
+            let folder = root.join(crate::manifest::folder_name(&name)?);
+            let array = BuildingArray { name, layout, folder, naming, first_shard };
             first_shard += array.layout.shard_count();
             Ok(array)
         });
@@ -148,7 +162,8 @@ impl Building {
     }
 
     fn file(&self, array: usize, shard: u64, ending: &str) -> PathBuf {
-        self.arrays[array].folder.join(format!("{}.{ending}", shard_stem(shard, 1)))
+        let array = &self.arrays[array];
+        array.folder.join(format!("{}.{ending}", array.naming.stem(shard)))
     }
 
     /// Whether all that is left to do is to clear up and rename.

@@ -87,6 +87,24 @@ pub fn shard_stem(index: u64, generation: u64) -> String {
     if generation == 1 { format!("{index:05}") } else { format!("{index:05}.g{generation}") }
 }
 
+/// What the shards of an array are called that one writer writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Naming {
+    /// Index of the first of them in the array.
+    pub(crate) first: u64,
+    pub(crate) generation: u64,
+}
+
+impl Naming {
+    /// All shards of a new dataset.
+    pub(crate) const NEW: Self = Self { first: 0, generation: 1 };
+
+    /// As [`shard_stem`], for shard `index` of those.
+    pub(crate) fn stem(self, index: u64) -> String {
+        shard_stem(self.first + index, self.generation)
+    }
+}
+
 /// The members as they stand in the file.
 #[derive(Serialize)]
 struct ManifestJson {
@@ -328,6 +346,12 @@ impl Manifest {
             let _ = write!(hex, "{byte:02x}");
             hex
         }))
+    }
+
+    /// Whether a later minor version has written these bytes: what it has added would be lost.
+    pub(crate) fn is_later(bytes: &[u8]) -> bool {
+        let value: Option<Value> = serde_json::from_slice(bytes).ok();
+        value.and_then(|value| value["version"]["minor"].as_u64()).is_none_or(|minor| minor > VERSION_MINOR)
     }
 
     /// The entry of the array called `name`.

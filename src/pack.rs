@@ -2,11 +2,12 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, ErrorKind, Result, escape_path};
+use crate::generation::{Begin, Next};
 use crate::input::{Input, Source};
 use crate::npy::NpyOptions;
-use crate::output::Together;
+use crate::output::{Together, fingerprint};
 use crate::progress::Progress;
-use crate::text::{Delimiter, TextOptions};
+use crate::text::{Delimiter, Like, TextOptions};
 use crate::writer::WriteOptions;
 use std::path::Path;
 
@@ -29,6 +30,19 @@ pub enum Format {
     Npz,
 }
 
+/// What becomes of the dataset that inputs are packed into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Mode {
+    /// It is new.
+    #[default]
+    Create,
+    /// It is there, and gets the rows of the inputs at its end. Text is read as the types that it has.
+    Append,
+    /// It is there, and gets the arrays of the inputs beside its own, which must have as many rows.
+    Add,
+}
+
 /// What to make of inputs.
 #[derive(Debug, Clone, Default)]
 pub struct PackOptions {
@@ -38,10 +52,12 @@ pub struct PackOptions {
     pub text: TextOptions,
     /// For npy and npz: whether raw two-byte items are bfloat16.
     pub as_bf16: bool,
-    /// Name of the array that a matrix or a `.npy` becomes.
+    /// Name of the array that a matrix or a `.npy` becomes. Not used to append to a single array, which has one.
     pub name: String,
     /// For the dataset.
     pub write: WriteOptions,
+    /// Whether the dataset is new.
+    pub mode: Mode,
     /// Goes on with what a killed conversion of the same inputs has left, if anything: blocks that are done
     /// and match their checksums stay. So it is for arrays whose shape is known from the start: `.npy`,
     /// `.npz`, and matrices from text files. Anything else starts from the beginning.
@@ -72,8 +88,102 @@ pub struct Packed {
 /// Of the inputs: with file, line and field of text, file and byte else. Of the output: as
 /// [`crate::Builder::create`] and [`crate::Writer::seal`]. After an error nothing is left at
 /// `out` or beside it; with `resume` or `part`, what has been written stays beside it, and
-/// an error says if it is of other inputs or settings.
+/// an error says if it is of other inputs or settings. To append or to add, as [`crate::append`] and
+/// [`crate::add`]: after an error the dataset is what it was.
 pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Progress) -> Result<Packed> {
+    if options.mode == Mode::Create {
+        return create(inputs, out, options, None, progress);
+    }
+    let refused = |what: &str| {
+        let text = format!("expected one writer that keeps the dataset's rows, found a request for {what}");
+        Err(Error::new(ErrorKind::Unsupported, text))
+    };
+    if options.part.is_some() {
+        return refused("parts");
+    }
+    if options.write.replaces() {
+        return refused("replacement");
+    }
+    let mut next = Next::claim(out, &options.write)?;
+    let (task, repeatable) = task(inputs, options, progress)?;
+    if next.begin(&task, options.resume && repeatable)? == Begin::Done {
+        let notes = vec!["the killed run had done all".to_owned()];
+        return Ok(Packed { dataset: Some(Dataset::open(out)?), notes });
+    }
+    let added = next.added();
+    let mut notes = Vec::new();
+    if !is_whole(&added, progress)? {
+        let like = (options.mode == Mode::Append).then(|| next.base());
+        let write = options.write.clone();
+        let options = PackOptions {
+            mode: Mode::Create,
+            name: like.and_then(only_name).unwrap_or_else(|| options.name.clone()),
+            write: like.map_or(write.clone(), |base| write.shard_bytes(shard_bytes(base))),
+            ..options.clone()
+        };
+        notes = create(inputs, &added, &options, like, progress)?.notes;
+    }
+    let rows = Dataset::open(&added)?;
+    progress.advance(0)?;
+    let dataset = if options.mode == Mode::Append { next.append(&rows)? } else { next.add(&rows)? };
+    Ok(Packed { dataset: Some(dataset), notes })
+}
+
+/// Whether a killed run has left the whole dataset `added`. One that is damaged goes.
+fn is_whole(added: &Path, progress: &Progress) -> Result<bool> {
+    if added.symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    if Dataset::open(added).and_then(|rows| rows.verify(progress))?.is_whole() {
+        return Ok(true);
+    }
+    std::fs::remove_dir_all(added).map_err(|e| Error::io(added, "remove", e))?;
+    Ok(false)
+}
+
+/// What tells this work from work with other inputs or settings, and whether the inputs can be read again.
+fn task(inputs: &[Input], options: &PackOptions, progress: &Progress) -> Result<(String, bool)> {
+    let mut files = Vec::with_capacity(inputs.len());
+    let mut repeatable = true;
+    for input in inputs {
+        // To open a pipe would be to begin to read from it.
+        let is_pipe = match input {
+            Input::Stdin => true,
+            Input::Path(path) => path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()),
+        };
+        repeatable &= !is_pipe;
+        files.push(if is_pipe { "stream".to_owned() } else { fingerprint(&input.open(progress)?)? });
+    }
+    let settings = format!(
+        "{:?} {:?} {:?} {} {}",
+        options.mode, options.format, options.text, options.as_bf16, options.name
+    );
+    let settings = crate::checksum::crc32(settings.as_bytes());
+    Ok((format!("{}, read as {settings:08x}", files.join(", ")), repeatable))
+}
+
+/// The name of the one array that a dataset has.
+fn only_name(dataset: &Dataset) -> Option<String> {
+    match (dataset.arrays(), dataset.manifest().strings.as_slice()) {
+        ([array], []) => Some(array.name.clone()),
+        _ => None,
+    }
+}
+
+/// Bytes of a shard by which new shards are most often as long as those of `dataset`.
+fn shard_bytes(dataset: &Dataset) -> u64 {
+    let by_row = dataset.arrays().iter().map(|array| array.layout.by_row());
+    by_row.map(|by_row| by_row.rows_per_shard * by_row.row_bytes).max().filter(|&bytes| bytes > 0).unwrap_or(1)
+}
+
+/// As [`pack`], for a new dataset. With `like`, text becomes arrays of the names and types that it has.
+fn create(
+    inputs: &[Input],
+    out: &Path,
+    options: &PackOptions,
+    like: Option<&Dataset>,
+    progress: &Progress,
+) -> Result<Packed> {
     crate::staging::check_target(out, options.write.replaces())?;
     if let Some((index, count)) = options.part.filter(|(index, count)| index >= count) {
         return Err(Error::new(
@@ -132,7 +242,8 @@ pub fn pack(inputs: &[Input], out: &Path, options: &PackOptions, progress: &Prog
             if options.format == Format::Csv {
                 given.extension = Some("csv".to_owned());
             }
-            crate::text::pack(sources, out, &text, &options.write, together, progress)?
+            let like = like.map(Like::of).transpose()?;
+            crate::text::pack(sources, out, &text, like.as_ref(), &options.write, together, progress)?
         }
     };
     // A stop that came with the end of a stream must not seal what is only its start.

@@ -5,7 +5,7 @@ use crate::building::Building;
 use crate::checksum::{Sidecar, crc32};
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::layout::ArrayLayout;
-use crate::manifest::{ArrayEntry, Attributes, MANIFEST_NAME, Manifest, ShardEntry, shard_stem};
+use crate::manifest::{ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry};
 use crate::npy::header::shard_header;
 use crate::storage::Storage;
 use rayon::prelude::*;
@@ -73,14 +73,14 @@ pub(crate) fn seal_array(
     name: &str,
     attributes: Attributes,
     finished: Finished,
-    generation: u64,
+    naming: Naming,
 ) -> Result<ArrayEntry> {
     let Finished { layout, shards } = finished;
     let jobs: Vec<_> = layout.shards().zip(shards).collect();
     let shards = jobs
         .into_par_iter()
         .map(|(shard, blocks)| {
-            let files = ShardFiles::new(folder, &shard_stem(shard.index, generation));
+            let files = ShardFiles::new(folder, &naming.stem(shard.index));
             let header = shard_header(layout.dtype(), &layout.shard_shape(shard.len()));
             let sidecar = Sidecar { row_bytes: layout.by_row().row_bytes, rows: shard.len(), blocks };
             let bytes = sidecar.to_bytes();
@@ -88,7 +88,7 @@ pub(crate) fn seal_array(
             Ok(ShardEntry {
                 crc32: sidecar.shard_crc(layout.by_row()),
                 sidecar_crc32: crc32(&bytes),
-                generation,
+                generation: naming.generation,
             })
         })
         .collect::<Result<Vec<_>>>()?;

@@ -5,6 +5,7 @@ use crate::dataset::Dataset;
 use crate::dtype::Element;
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::exists;
+use crate::generation::Next;
 use crate::layout::{ArrayLayout, BLOCK_BYTES};
 use crate::lock::{is_unsupported, try_lock, unlock, wait_lock};
 use crate::manifest::{MANIFEST_MAX_BYTES, MANIFEST_NAME, Manifest};
@@ -186,12 +187,16 @@ impl Shared {
         Self::enter(path.as_ref(), None, options, Check::Always)
     }
 
-    /// Gives up the dataset that is being written at `path`, whatever state it is in.
+    /// Gives up the dataset that is being written at `path`, whatever state it is in, or the next
+    /// generation of the one that is there.
     ///
     /// # Errors
     ///
     /// As [`Self::abandon`]; `NotFound` if nothing is being written there.
     pub fn discard(path: impl AsRef<Path>) -> Result<()> {
+        if Next::discard(path.as_ref())? {
+            return Ok(());
+        }
         Self::enter(path.as_ref(), None, WriteOptions::new(), Check::Never)?.abandon()
     }
 
@@ -545,7 +550,7 @@ impl Shared {
             let mut arrays = Vec::with_capacity(done.len());
             for ((plan, array), finished) in self.plan.arrays.iter().zip(self.building.arrays()).zip(done) {
                 let attributes = plan.attributes.clone();
-                arrays.push(seal_array(storage, &array.folder, &array.name, attributes, finished, 1)?);
+                arrays.push(seal_array(storage, &array.folder, &array.name, attributes, finished, array.naming)?);
             }
             let manifest = Manifest {
                 arrays,

@@ -148,7 +148,7 @@ fn foreign_entry(folder: &Path) -> Option<OsString> {
 }
 
 /// Creates and locks the folder at `path`.
-fn claim(path: &Path, storage: &Storage) -> Result<Option<File>> {
+pub(crate) fn claim(path: &Path, storage: &Storage) -> Result<Option<File>> {
     loop {
         storage.create_folder(path)?;
         if !cfg!(unix) {

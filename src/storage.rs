@@ -200,6 +200,12 @@ impl Storage {
         }
     }
 
+    /// Gives a file a second name in another folder, which must be free; `false` if that can't be done.
+    pub(crate) fn share(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.ask(Op::Link(from, to)).map_err(|e| Error::io(to, "link", e))?;
+        Ok(fs::hard_link(from, to).is_ok())
+    }
+
     /// Removes a file; one that is gone is no error.
     pub(crate) fn remove(&self, path: &Path) -> Result<()> {
         match self.ask(Op::Remove(path)).and_then(|_| fs::remove_file(path)) {

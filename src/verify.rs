@@ -177,6 +177,24 @@ fn damage(array: &ArrayEntry, shard: u64, rows: Range<u64>, reason: &Error) -> D
     Damage { array: array.name.clone(), shard, rows, kind: reason.kind(), reason: reason.to_string() }
 }
 
+/// An error with the rows, if the shard `index` of an array is damaged.
+pub(crate) fn check_shard(dataset: &Dataset, array: &ArrayEntry, index: u64) -> Result<()> {
+    let files = dataset.open_array(array)?;
+    let Some(shard) = array.layout.shard(index) else { return Ok(()) };
+    match verify_shard(array, &files, &shard, &Progress::new())?.first() {
+        None => Ok(()),
+        Some(Damage { rows, kind, reason, .. }) => Err(Error::new(
+            *kind,
+            format!(
+                "array {}: expected whole rows to go on from, found rows {}..{} damaged: {reason}",
+                quoted(array.name.as_bytes()),
+                rows.start,
+                rows.end
+            ),
+        )),
+    }
+}
+
 fn verify_shard(
     array: &ArrayEntry,
     files: &ArrayFiles<'_>,

@@ -6,7 +6,7 @@ use crate::dataset::Dataset;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::layout::{ArrayLayout, BLOCK_BYTES, DEFAULT_SHARD_BYTES, RowLayout};
-use crate::manifest::{Attributes, Manifest, folder_name};
+use crate::manifest::{Attributes, Manifest, Naming, folder_name};
 use crate::plan::{Plan, PlanArray};
 use crate::region::{Region, Transfer};
 use crate::seal::{Finished, complete, finished, seal_array};
@@ -467,7 +467,7 @@ impl Writer {
                 &array.name,
                 attributes,
                 finished,
-                1,
+                Naming::NEW,
             )?);
         }
         complete(storage, self.staging.path(), &self.manifest)?;

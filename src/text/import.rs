@@ -10,7 +10,7 @@ use super::index::Index;
 use super::number::{Class, NumberOptions, classify};
 use super::record::{Fields, Records};
 use super::rows::{Origin, RowRules};
-use super::schema::{ColumnSurvey, Kind, Layout, Plan, is_complex};
+use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan, is_complex};
 use super::stream;
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
@@ -72,13 +72,19 @@ pub(crate) fn pack(
     sources: Vec<Source>,
     out: &Path,
     options: &TextOptions,
+    like: Option<&Like>,
     write: &WriteOptions,
     together: Together,
     progress: &Progress,
 ) -> Result<(Output, Vec<String>)> {
     let mut notes = Vec::new();
-    let (mut tables, surveys) = Tables::open(sources, options, progress, &mut notes)?;
+    let (mut tables, surveys) = Tables::open(sources, options, like, progress, &mut notes)?;
     tables.together = together;
+    if let Some(like) = like {
+        tables.become_like(like)?;
+        notes.push(tables.describe(&like.plan));
+        return tables.attempt(&like.plan, options.dtype.is_none(), out, write).map(|output| (output, notes));
+    }
     let names = tables.names.clone().unwrap_or_default();
     // Who shares the work can't start again with wider types, so every value is looked at before.
     let surveys = if together.part.is_some() && options.dtype.is_none() { tables.survey()? } else { surveys };
@@ -123,6 +129,7 @@ impl<'a> Tables<'a> {
     fn open(
         sources: Vec<Source>,
         options: &'a TextOptions,
+        like: Option<&Like>,
         progress: &'a Progress,
         notes: &mut Vec<String>,
     ) -> Result<(Self, Vec<ColumnSurvey>)> {
@@ -141,6 +148,18 @@ impl<'a> Tables<'a> {
                 }
             };
             let (mut found, mut sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+            if known.is_none()
+                && found.names.is_none()
+                && given.header == Header::Auto
+                && let Some(Like { names: Some(names), .. }) = like
+            {
+                // A table of words shows no header, unless one knows the names.
+                let given = Given { header: Header::Yes, ..given.clone() };
+                let (with_names, rest) = look(&mut source, &given).map_err(|e| e.at(&path))?;
+                if with_names.names.as_ref() == Some(names) {
+                    (found, sample) = (with_names, rest);
+                }
+            }
             if let Some((_, None, first)) = &known
                 && found.names.is_some()
             {
@@ -184,6 +203,44 @@ impl<'a> Tables<'a> {
         let together = Together::default();
         let tables = Self { tables, rules, names, options, progress, together, inputs, indexed: None };
         Ok((tables, surveys))
+    }
+
+    /// Whether these are rows of `like`; its columns are theirs then.
+    fn become_like(&mut self, like: &Like) -> Result<()> {
+        let place = |what: String| {
+            let path = self.tables.first().map(|table| table.path.clone()).unwrap_or_default();
+            Error::new(ErrorKind::Parse, what).at(path)
+        };
+        let theirs = escape_path(&like.path);
+        if self.rules.columns != like.columns {
+            return Err(place(format!(
+                "expected {} columns as {theirs} has, found {}",
+                like.columns, self.rules.columns
+            )));
+        }
+        let list = |names: &[String]| quoted(names.join(",").as_bytes());
+        if let (Some(expected), Some(found)) = (&like.names, &self.names)
+            && expected != found
+        {
+            return Err(place(format!(
+                "expected the header {} as {theirs} has, found {}",
+                list(expected),
+                list(found)
+            ))
+            .hint("--header no takes the first line as data"));
+        }
+        if let (Plan::Matrix(dtype), Some(given)) = (&like.plan, self.options.dtype)
+            && *dtype != given
+        {
+            return Err(place(format!("expected {dtype} as {theirs} has, found a request for {given}")));
+        }
+        if let (Plan::Columns(_), Some(given)) = (&like.plan, self.options.dtype) {
+            return Err(place(format!(
+                "expected the dtypes of the columns of {theirs}, found a request for {given}"
+            )));
+        }
+        self.names.clone_from(&like.names);
+        Ok(())
     }
 
     fn describe(&self, plan: &Plan) -> String {

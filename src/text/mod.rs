@@ -33,3 +33,4 @@ pub use import::TextOptions;
 pub(crate) use import::pack;
 pub use record::{Fields, Record, Records};
 pub use schema::Layout;
+pub(crate) use schema::Like;

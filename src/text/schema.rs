@@ -2,9 +2,11 @@
 
 use super::dialect::Missing;
 use super::number::{Class, Number, NumberOptions, classify};
+use crate::dataset::Dataset;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
 use num_complex::Complex;
+use std::path::PathBuf;
 
 /// How the columns of a table are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -183,6 +185,62 @@ fn common(surveys: &[ColumnSurvey], kinds: &[Kind]) -> Option<DType> {
         return None;
     }
     Some(if dtypes.contains(&DType::Complex128) { DType::Complex128 } else { DType::Float64 })
+}
+
+/// A dataset whose arrays a table is to become.
+#[derive(Debug)]
+pub(crate) struct Like {
+    pub(crate) plan: Plan,
+    pub(crate) columns: usize,
+    /// What its columns are called, if they are.
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) path: PathBuf,
+}
+
+impl Like {
+    pub(crate) fn of(dataset: &Dataset) -> Result<Self> {
+        let path = dataset.path().to_owned();
+        let arrays = dataset.arrays();
+        if let [array] = arrays
+            && let [_, columns] = *array.layout.shape()
+        {
+            let names = array.attributes.get("columns").and_then(|names| names.as_array());
+            let names = names.map(|names| names.iter().filter_map(|name| name.as_str()).map(str::to_owned));
+            return Ok(Self {
+                plan: Plan::Matrix(array.layout.dtype()),
+                columns: usize::try_from(columns).unwrap_or(usize::MAX),
+                names: names.map(Iterator::collect),
+                path,
+            });
+        }
+        let strings = &dataset.manifest().strings;
+        let (mut names, mut kinds) = (Vec::new(), Vec::new());
+        for array in arrays {
+            let half = |ending: &str| {
+                array.name.strip_suffix(ending).filter(|name| strings.iter().any(|string| string == name))
+            };
+            if let Some(name) = half(".offsets") {
+                names.push(name.to_owned());
+                kinds.push(Kind::Text);
+            } else if half(".bytes").is_some() {
+                continue;
+            } else if let [_] = array.layout.shape() {
+                names.push(array.name.clone());
+                kinds.push(Kind::Number(array.layout.dtype()));
+            } else {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "expected one matrix or one array a column to append text to, found array {} of shape {:?}",
+                        quoted(array.name.as_bytes()),
+                        array.layout.shape()
+                    ),
+                )
+                .at(path));
+            }
+        }
+        Ok(Self { columns: kinds.len(), plan: Plan::Columns(kinds), names: Some(names), path })
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The `arrshard` command: text and npy files to mapped arrays and back.
 
 mod abandon;
+mod add;
 mod bar;
 mod catalog;
 mod create;
 mod dialect;
 mod exit;
+mod gc;
 mod head;
 mod info;
 mod interrupt;
@@ -40,6 +42,8 @@ enum Command {
     Head(head::Args),
     Verify(verify::Args),
     Repair(repair::Args),
+    Add(Box<add::Args>),
+    Gc(gc::Args),
     Create(create::Args),
     Status(status::Args),
     Seal(seal::Args),
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
         Command::Head(args) => head::run(&args),
         Command::Verify(args) => verify::run(&args, &cli.work),
         Command::Repair(args) => repair::run(&args, &cli.work),
+        Command::Add(args) => add::run(&args, &cli.work),
+        Command::Gc(args) => gc::run(&args),
         Command::Create(args) => create::run(&args, &cli.work),
         Command::Status(args) => status::run(&args, cli.work.quiet),
         Command::Seal(args) => seal::run(&args, &cli.work),

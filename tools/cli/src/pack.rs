@@ -6,7 +6,7 @@ use crate::exit::{Answer, Outcome, note};
 use crate::options::{Place, Work, size};
 use arrshard::error::{escape, escape_path};
 use arrshard::manifest::folder_name;
-use arrshard::{Dataset, Error, ErrorKind, Format, Input, PackOptions, Result, WriteOptions};
+use arrshard::{Dataset, Error, ErrorKind, Format, Input, Mode, PackOptions, Result, WriteOptions};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,29 @@ Examples:
   zcat emb.txt.gz | arrshard pack - --from text -o emb.arrshard
   arrshard pack weights.npz -o weights.arrshard --shard-size 256MiB
   arrshard pack big.tsv -o big.arrshard --part $SLURM_ARRAY_TASK_ID/16
-  arrshard pack big.tsv -o big.arrshard --resume")]
+  arrshard pack big.tsv -o big.arrshard --resume
+  arrshard pack tuesday.csv -o log.arrshard --append")]
 pub(crate) struct Args {
     /// Files, joined by rows in this order; - is standard input
     #[arg(required = true)]
     input: Vec<PathBuf>,
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    reading: Reading,
+    /// Add the rows to OUT, which is there; readers of it go on undisturbed
+    #[arg(long, conflicts_with_all = ["force", "part", "shard_size", "name"])]
+    append: bool,
+    /// Only share I of N, counted from 1; whoever ends last completes OUT
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    part: Option<(u64, u64)>,
+    #[command(flatten)]
+    text: TextArgs,
+}
+
+/// How inputs are read, whatever becomes of them.
+#[derive(clap::Args)]
+pub(crate) struct Reading {
     /// auto, tsv, csv, text (runs of blanks), npy or npz
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
@@ -42,14 +58,9 @@ pub(crate) struct Args {
     /// Take raw two-byte items of npy as bfloat16
     #[arg(long = "as", value_name = "bf16", value_enum, hide_possible_values = true)]
     raw: Option<Raw>,
-    /// Only share I of N, counted from 1; whoever ends last completes OUT
-    #[arg(long, value_name = "I/N", value_parser = part)]
-    part: Option<(u64, u64)>,
     /// Go on with what a killed run with the same inputs and options has left
     #[arg(long)]
     resume: bool,
-    #[command(flatten)]
-    text: TextArgs,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -92,10 +103,17 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
             .hint("a dataset can't go to standard output; ./- is a folder of that name")
             .into());
     }
-    let inputs = inputs(&args.input)?;
-    let options = options(args)?;
+    let write = WriteOptions::new().sync(!args.place.no_sync).replace(args.place.force);
+    let mode = if args.append { Mode::Append } else { Mode::Create };
+    let options = PackOptions { mode, part: args.part, ..args.reading.options(&args.text, write)? };
+    convert(&args.input, out, &options, work)
+}
+
+/// Packs files as `options` say and tells what came of it.
+pub(crate) fn convert(paths: &[PathBuf], out: &Path, options: &PackOptions, work: &Work) -> Outcome {
+    let inputs = inputs(paths)?;
     let start = Instant::now();
-    let packed = work.run(|progress| arrshard::pack(&inputs, out, &options, progress))?;
+    let packed = work.run(|progress| arrshard::pack(&inputs, out, options, progress))?;
     if !work.quiet {
         packed.notes.iter().for_each(|line| note(line));
         match &packed.dataset {
@@ -117,31 +135,32 @@ fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>> {
     }
 }
 
-fn options(args: &Args) -> Result<PackOptions> {
-    let later = |name: &str| {
-        Err(Error::new(ErrorKind::Unsupported, format!("expected --from of this version, found {name}"))
-            .hint("it has tsv, csv, text, npy and npz"))
-    };
-    let format = match args.from {
-        From::Auto => Format::Auto,
-        From::Tsv => Format::Tsv,
-        From::Csv => Format::Csv,
-        From::Text => Format::Text,
-        From::Npy => Format::Npy,
-        From::Npz => Format::Npz,
-        From::Word2vec => return later("word2vec"),
-        From::Svmlight => return later("svmlight"),
-    };
-    let write = WriteOptions::new().shard_bytes(args.shard_size);
-    Ok(PackOptions {
-        format,
-        text: args.text.options(),
-        as_bf16: args.raw == Some(Raw::Bf16),
-        name: args.name.clone(),
-        write: write.sync(!args.place.no_sync).replace(args.place.force),
-        resume: args.resume,
-        part: args.part,
-    })
+impl Reading {
+    pub(crate) fn options(&self, text: &TextArgs, write: WriteOptions) -> Result<PackOptions> {
+        let later = |name: &str| {
+            Err(Error::new(ErrorKind::Unsupported, format!("expected --from of this version, found {name}"))
+                .hint("it has tsv, csv, text, npy and npz"))
+        };
+        let format = match self.from {
+            From::Auto => Format::Auto,
+            From::Tsv => Format::Tsv,
+            From::Csv => Format::Csv,
+            From::Text => Format::Text,
+            From::Npy => Format::Npy,
+            From::Npz => Format::Npz,
+            From::Word2vec => return later("word2vec"),
+            From::Svmlight => return later("svmlight"),
+        };
+        Ok(PackOptions {
+            format,
+            text: text.options(),
+            as_bf16: self.raw == Some(Raw::Bf16),
+            name: self.name.clone(),
+            write: write.shard_bytes(self.shard_size),
+            resume: self.resume,
+            ..PackOptions::default()
+        })
+    }
 }
 
 /// What is there now, in one line.
