@@ -569,6 +569,16 @@ impl Next {
 
     fn finish(&mut self) -> Result<()> {
         self.keep = true;
+        let at = |e| Error::io(&self.path, "clear", e);
+        // Whoever goes on with a task that is done must find that out, so its name goes last.
+        let last = self.path.join(TASK_NAME);
+        for entry in fs::read_dir(&self.path).map_err(at)? {
+            let path = entry.map_err(at)?.path();
+            if path != last && path != self.path.join(NEXT_NAME) {
+                self.storage.remove_all(&path)?;
+            }
+        }
+        self.storage.remove(&last)?;
         self.storage.remove_all(&self.path)
     }
 

@@ -7,8 +7,8 @@
 mod disk;
 
 use arrshard::{
-    Builder, DType, Dataset, ErrorKind, Input, PackOptions, Progress, Shared, Status, Transfer, WriteOptions,
-    pack,
+    Builder, DType, Dataset, ErrorKind, Input, Mode, PackOptions, Progress, Shared, Status, Transfer,
+    WriteOptions, pack,
 };
 use disk::{Dice, Disk, Fault, Leaves, Log, Record};
 use std::collections::BTreeMap;
@@ -362,15 +362,176 @@ fn kill_options() -> WriteOptions {
     WriteOptions::new().shard_bytes(8 << 20).sync(false)
 }
 
-fn kill_input(path: &Path) {
-    let header = "{'descr': '<u8', 'fortran_order': False, 'shape': (256, 16384), }";
+/// An npy file of rows `rows` of the pattern, each `width` values of 8 bytes.
+fn npy_input(path: &Path, rows: Range<u64>, width: u64) {
+    let count = rows.end - rows.start;
+    let header = format!("{{'descr': '<u8', 'fortran_order': False, 'shape': ({count}, {width}), }}");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend_from_slice(&118u16.to_le_bytes());
     bytes.extend_from_slice(format!("{header:<117}\n").as_bytes());
     let start = bytes.len();
-    bytes.resize(start + (KILL_ROWS as usize) * (128 << 10), 0);
-    pattern(0..KILL_ROWS, &mut bytes[start..], 3);
+    bytes.resize(start + (count * width * 8) as usize, 0);
+    pattern(rows, &mut bytes[start..], 3);
     fs::File::create(path).unwrap().write_all(&bytes).unwrap();
+}
+
+/// What is done to a dataset that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Rows behind a short last shard, which is written anew.
+    Copied,
+    /// Rows behind full shards.
+    Linked,
+    /// Another array.
+    Added,
+}
+
+impl Change {
+    /// Rows of 16 bytes; a shard has 512 of them.
+    fn base(self) -> u64 {
+        if self == Change::Copied { 1300 } else { 1024 }
+    }
+
+    fn prepare(self, folder: &Path) {
+        npy_input(&folder.join("base.npy"), 0..self.base(), 2);
+        npy_input(&folder.join("in.npy"), if self == Change::Added { 0..1024 } else { 3000..4100 }, 2);
+        self.pack(folder, "base.npy", Mode::Create, options().sync(false), false).unwrap();
+    }
+
+    fn pack(
+        self,
+        folder: &Path,
+        input: &str,
+        mode: Mode,
+        write: WriteOptions,
+        resume: bool,
+    ) -> arrshard::Result<()> {
+        let name = if mode == Mode::Add { "more" } else { "x" }.into();
+        let options = PackOptions { name, write, mode, resume, ..PackOptions::default() };
+        // One thread, so that the operations come in one order.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let inputs = [Input::from_arg(folder.join(input))];
+        pool.install(|| pack(&inputs, &folder.join("x"), &options, &Progress::new())).map(drop)
+    }
+
+    fn run(self, folder: &Path, write: WriteOptions, resume: bool) -> arrshard::Result<()> {
+        let mode = if self == Change::Added { Mode::Add } else { Mode::Append };
+        self.pack(folder, "in.npy", mode, write, resume)
+    }
+
+    /// Goes on after a crash, unless all was done.
+    fn go_on(self, folder: &Path) {
+        let dataset = Dataset::open(folder.join("x")).unwrap();
+        let begun = folder.join(".x.building/task").exists();
+        if dataset.manifest().generation == 1 || begun {
+            self.run(folder, options().sync(false), true).unwrap();
+        }
+    }
+
+    /// The folder before and after, undisturbed.
+    fn undisturbed(self) -> (Files, Files) {
+        let tmp = folder();
+        self.prepare(tmp.path());
+        let old = files(&tmp.path().join("x"));
+        self.run(tmp.path(), options().sync(false), false).unwrap();
+        (old, files(&tmp.path().join("x")))
+    }
+
+    fn crash_everywhere(self) {
+        let (old, new) = self.undisturbed();
+        assert!(old.keys().all(|file| new.contains_key(file)), "readers of the old generation go on");
+        let tmp = folder();
+        self.prepare(tmp.path());
+        let mut disk = Disk::new(tmp.path());
+        let log = Arc::new(Log::default());
+        self.run(tmp.path(), options().watch(log.clone()), true).unwrap();
+        same(&tmp.path().join("x"), &new, "undisturbed");
+        let records = std::mem::take(&mut *log.records.lock().unwrap());
+        let (mut olds, mut news) = (0, 0);
+        for done in 0..=records.len() {
+            if let Some(record) = done.checked_sub(1).map(|last| &records[last]) {
+                disk.apply(record);
+            }
+            let seed = done as u64;
+            for leaves in [
+                Leaves::All,
+                Leaves::None,
+                Leaves::Names,
+                Leaves::Data,
+                Leaves::Some(seed),
+                Leaves::Some(!seed),
+            ] {
+                let when = format!("{self:?}, {leaves:?} after {done} operations");
+                let after = folder();
+                disk.crash(leaves, after.path());
+                let path = after.path().join("x");
+                see(&path, &new, Some(&old), &when);
+                let is_new = Dataset::open(&path).unwrap().manifest().generation == 2;
+                (olds, news) = (olds + u32::from(!is_new), news + u32::from(is_new));
+                self.go_on(after.path());
+                if leaves == Leaves::All && done == records.len() {
+                    assert!(is_new && !after.path().join(".x.building").exists(), "{when}");
+                }
+                see(&path, &new, None, &when);
+                let found = files(&path);
+                // A power cut may keep what nobody names, which is what `gc` is for.
+                let garbage = arrshard::gc(&path, false, &options().sync(false)).unwrap();
+                let is_garbage = |file: &&PathBuf| garbage.files.contains(&path.join(file));
+                assert!(found.keys().all(|file| new.contains_key(file) || is_garbage(&file)), "{when}");
+            }
+        }
+        assert!(olds > 100 && news > 10, "{olds} {news}");
+    }
+
+    fn fail_everywhere(self) {
+        let (old, new) = self.undisturbed();
+        let mut last = 0;
+        for at in 0.. {
+            for fault in [Fault::Once(EIO), Fault::Forever, Fault::ShortThen(ENOSPC)] {
+                let tmp = folder();
+                self.prepare(tmp.path());
+                let path = tmp.path().join("x");
+                let log = Arc::new(Log::with_fault(at, fault));
+                let result = self.run(tmp.path(), options().watch(log.clone()), false);
+                last = log.records.lock().unwrap().len();
+                let when = format!("{self:?}, {fault:?} at operation {at} of {last}");
+                see(&path, &new, Some(&old), &when);
+                let is_old = Dataset::open(&path).unwrap().manifest().generation == 1;
+                match result {
+                    Ok(()) => same(&path, &new, &when),
+                    Err(e) => {
+                        assert_eq!(e.kind(), ErrorKind::Io, "{when}: {e}");
+                        assert!(e.path().is_some(), "{when}: {e}");
+                        if is_old && fault != Fault::Forever {
+                            same(&path, &old, &when);
+                        }
+                    }
+                }
+                if is_old {
+                    self.run(tmp.path(), options().sync(false), false).unwrap();
+                    same(&path, &new, &when);
+                }
+            }
+            if at > last {
+                break;
+            }
+        }
+        assert!(last > 50, "{last}");
+    }
+}
+
+#[test]
+fn after_any_operation_of_a_next_generation() {
+    Change::Copied.crash_everywhere();
+    Change::Linked.crash_everywhere();
+    Change::Added.crash_everywhere();
+}
+
+#[test]
+fn any_operation_of_a_next_generation_may_fail() {
+    Change::Copied.fail_everywhere();
+    Change::Linked.fail_everywhere();
+    Change::Added.fail_everywhere();
 }
 
 #[test]
@@ -381,6 +542,9 @@ fn child() {
     };
     let path = PathBuf::from(path);
     let out = path.join("x");
+    if task == "append" {
+        return append(&path, true);
+    }
     let runs: &[(bool, Option<(u64, u64)>)] = match &*task {
         "pack" => &[(true, None)],
         "parts" => &[(false, Some((0, 2))), (false, Some((1, 2)))],
@@ -421,24 +585,50 @@ fn child() {
     shared.seal().unwrap();
 }
 
+/// Appends the input to a dataset of 100 rows, which is there already if the one before was killed.
+fn append(folder: &Path, resume: bool) {
+    let pack = |input: &str, mode| {
+        let options =
+            PackOptions { name: "x".into(), write: kill_options(), resume, mode, ..PackOptions::default() };
+        pack(&[Input::from_arg(folder.join(input))], &folder.join("x"), &options, &Progress::new())
+    };
+    match pack("base.npy", Mode::Create) {
+        Err(e) if e.kind() == ErrorKind::Exists => {}
+        packed => drop(packed.unwrap()),
+    }
+    let begun = folder.join(".x.building/task").exists();
+    if begun || Dataset::open(folder.join("x")).unwrap().manifest().generation == 1 {
+        pack("in.npy", Mode::Append).unwrap();
+    }
+}
+
 #[test]
 fn killed_at_any_time_and_started_again() {
     let rounds = std::env::var("ARRSHARD_SOAK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
     let tmp = folder();
     let input = tmp.path().join("in.npy");
-    kill_input(&input);
+    npy_input(&input, 0..KILL_ROWS, 16384);
+    let base = tmp.path().join("base.npy");
+    npy_input(&base, 900..1000, 16384);
     let expected = tmp.path().join("expected");
     let options = PackOptions { name: "x".into(), write: kill_options(), ..PackOptions::default() };
     pack(&[Input::from_arg(&input)], &expected, &options, &Progress::new()).unwrap();
     let expected = files(&expected);
+    let grown = tempfile::tempdir_in(tmp.path()).unwrap();
+    for file in [&input, &base] {
+        fs::hard_link(file, grown.path().join(file.file_name().unwrap())).unwrap();
+    }
+    append(grown.path(), false);
+    let grown = files(&grown.path().join("x"));
     let mut dice = Dice(u64::from(std::process::id()));
     let (mut kills, mut halves) = (0, 0);
     // How long a run takes, found by trying: of two kills, one is to come before its end.
     let mut span = 60_000;
     for round in 0..rounds {
-        let task = ["pack", "regions", "parts"][round % 3];
+        let task = ["pack", "regions", "parts", "append"][round % 4];
         let work = tempfile::tempdir_in(tmp.path()).unwrap();
         fs::hard_link(&input, work.path().join("in.npy")).unwrap();
+        fs::hard_link(&base, work.path().join("base.npy")).unwrap();
         let out = work.path().join("x");
         for attempt in 0.. {
             let before = Status::of(&out).ok();
@@ -455,7 +645,14 @@ fn killed_at_any_time_and_started_again() {
             }
             let status = child.wait().unwrap();
             let when = format!("round {round}, {task}, attempt {attempt}");
-            see(&out, &expected, None, &when);
+            if task != "append" {
+                see(&out, &expected, None, &when);
+            } else if let Ok(dataset) = Dataset::open(&out) {
+                let report = dataset.verify(&Progress::new()).unwrap();
+                assert!(report.is_whole(), "{when}: {report:?}");
+                let rows = dataset.array("x").unwrap().layout.rows();
+                assert!([100, 356].contains(&rows), "{when}: {rows} rows");
+            }
             if status.success() {
                 span = (span - span / 4).max(2_000);
                 let written = fs::read_to_string(work.path().join("written")).ok();
@@ -474,7 +671,8 @@ fn killed_at_any_time_and_started_again() {
             kills += 1;
             span = (span + span / 4).min(500_000);
         }
-        same(&out, &expected, &format!("round {round}"));
+        let expected = if task == "append" { &grown } else { &expected };
+        same(&out, expected, &format!("round {round}, {task}"));
     }
     writeln!(std::io::stdout(), "{rounds} rounds, {kills} kills, {halves} resumed in the middle").unwrap();
 }
