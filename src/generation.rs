@@ -8,7 +8,7 @@
 use crate::building::Building;
 use crate::dataset::Dataset;
 use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
+use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::layout::{ArrayLayout, BLOCK_BYTES, array_bytes};
 use crate::manifest::{
     ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry, name_of_folder, shard_of_file,
@@ -276,7 +276,12 @@ impl Next {
     }
 
     /// Adds the rows of `rows`, array by array.
-    pub(crate) fn append(mut self, rows: &Dataset) -> Result<Dataset> {
+    pub(crate) fn append(self, rows: &Dataset) -> Result<Dataset> {
+        let path = self.base.path().to_owned();
+        self.append_rows(rows).map_err(|e| placed(e, &path))
+    }
+
+    fn append_rows(mut self, rows: &Dataset) -> Result<Dataset> {
         let (old, new) = (tables(self.base.manifest()), tables(rows.manifest()));
         let missing = old.keys().find(|name| !new.contains_key(*name));
         let foreign = new.keys().find(|name| !old.contains_key(*name));
@@ -286,8 +291,7 @@ impl Next {
         };
         if missing.is_some() || foreign.is_some() {
             return Err(invalid(format!(
-                "expected rows for each array of {}, {}, found {}",
-                escape_path(self.base.path()),
+                "expected rows for each array, {}, found {}",
                 list(&old),
                 list(&new)
             )));
@@ -324,10 +328,18 @@ impl Next {
 
     /// Adds the arrays of `arrays`.
     pub(crate) fn add(self, arrays: &Dataset) -> Result<Dataset> {
+        let path = self.base.path().to_owned();
+        self.add_arrays(arrays).map_err(|e| placed(e, &path))
+    }
+
+    fn add_arrays(self, arrays: &Dataset) -> Result<Dataset> {
         let (old, new) = (tables(self.base.manifest()), tables(arrays.manifest()));
         for (name, table) in &new {
             if old.values().all(|old| old.rows != table.rows) && !old.is_empty() {
-                let expected: BTreeMap<u64, &str> = old.iter().map(|(name, old)| (old.rows, *name)).collect();
+                let mut expected: BTreeMap<u64, &str> = BTreeMap::new();
+                for (name, old) in &old {
+                    expected.entry(old.rows).or_insert(name);
+                }
                 let expected: Vec<_> = expected
                     .iter()
                     .map(|(rows, name)| format!("{rows} as in {}", quoted(name.as_bytes())))
@@ -669,6 +681,11 @@ fn same_rows(name: &str, old: &Table, new: &Table) -> Result<()> {
         ErrorKind::TypeMismatch,
         format!("array {name}: expected rows of {}, found {found}", shown(old)),
     ))
+}
+
+/// An error that has no path is one of the dataset.
+fn placed(error: Error, dataset: &Path) -> Error {
+    if error.path().is_some() { error } else { error.at(dataset) }
 }
 
 fn invalid(what: String) -> Error {

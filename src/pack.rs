@@ -173,7 +173,11 @@ fn only_name(dataset: &Dataset) -> Option<String> {
 /// Bytes of a shard by which new shards are most often as long as those of `dataset`.
 fn shard_bytes(dataset: &Dataset) -> u64 {
     let by_row = dataset.arrays().iter().map(|array| array.layout.by_row());
-    by_row.map(|by_row| by_row.rows_per_shard * by_row.row_bytes).max().filter(|&bytes| bytes > 0).unwrap_or(1)
+    by_row
+        .map(|by_row| by_row.rows_per_shard * by_row.row_bytes)
+        .max()
+        .filter(|&bytes| bytes > 0)
+        .unwrap_or(1)
 }
 
 /// As [`pack`], for a new dataset. With `like`, text becomes arrays of the names and types that it has.

@@ -550,7 +550,14 @@ impl Shared {
             let mut arrays = Vec::with_capacity(done.len());
             for ((plan, array), finished) in self.plan.arrays.iter().zip(self.building.arrays()).zip(done) {
                 let attributes = plan.attributes.clone();
-                arrays.push(seal_array(storage, &array.folder, &array.name, attributes, finished, array.naming)?);
+                arrays.push(seal_array(
+                    storage,
+                    &array.folder,
+                    &array.name,
+                    attributes,
+                    finished,
+                    array.naming,
+                )?);
             }
             let manifest = Manifest {
                 arrays,
