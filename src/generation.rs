@@ -191,7 +191,12 @@ impl Next {
         } else {
             target.to_owned()
         };
-        Dataset::open(&target)?;
+        Dataset::open(&target).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                Error::new(ErrorKind::NotFound, "expected a dataset, found none").at(&target)
+            }
+            _ => e,
+        })?;
         let storage = options.storage();
         let path = Staging::path_for(&target)?;
         let lock = claim(&path, &storage)?;

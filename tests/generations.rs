@@ -419,8 +419,8 @@ fn gc_leaves_what_is_not_its_own() {
         fs::write(path.join(file), "1").unwrap();
     }
     let garbage = gc(&path, false, &options()).unwrap();
-    let gone = |file: &&str| garbage.files.contains(&path.join(file)) && !path.join(file).exists();
-    assert!(killed.iter().all(|file| gone(&file)), "{garbage:?}");
+    let gone = |file: &str| garbage.files.contains(&path.join(file)) && !path.join(file).exists();
+    assert!(killed.iter().all(|file| gone(file)), "{garbage:?}");
     assert!(mine.iter().all(|file| path.join(file).exists()));
     assert!(!path.join("new").exists(), "an array that never came to be");
     assert_whole(&Dataset::open(&path).unwrap());

@@ -113,7 +113,12 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
 pub(crate) fn convert(paths: &[PathBuf], out: &Path, options: &PackOptions, work: &Work) -> Outcome {
     let inputs = inputs(paths)?;
     let start = Instant::now();
-    let packed = work.run(|progress| arrshard::pack(&inputs, out, options, progress))?;
+    let packed = work.run(|progress| {
+        arrshard::pack(&inputs, out, options, progress).map_err(|e| {
+            let is_new = options.mode == Mode::Append && e.kind() == ErrorKind::NotFound;
+            if is_new && e.path() == Some(out) { e.hint("the same without --append creates it") } else { e }
+        })
+    })?;
     if !work.quiet {
         packed.notes.iter().for_each(|line| note(line));
         match &packed.dataset {

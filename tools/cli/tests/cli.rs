@@ -51,6 +51,8 @@ fn help_is_short_and_a_result() {
         &["head", "-h"],
         &["verify", "-h"],
         &["repair", "-h"],
+        &["add", "-h"],
+        &["gc", "-h"],
         &["create", "-h"],
         &["status", "-h"],
         &["seal", "-h"],

@@ -164,3 +164,49 @@ fn what_the_library_plans_the_command_sees() {
     let found = shared.seal().unwrap().read::<u8, Ix1>("y").unwrap();
     assert_eq!(found.to_vec(), [1, 2, 3, 4, 5]);
 }
+
+#[test]
+fn a_dataset_grows_line_after_line() {
+    let tmp = tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(tmp.path().join(name), text).unwrap();
+    write("a.csv", "x,word\n1,one\n2,two\n");
+    write("b.csv", "x,word\n3,three\n");
+    write("labels.csv", "1\n0\n1\n");
+    write("short.csv", "1\n0\n");
+    let fails = |args: &[&str], code: i32, says: &str| {
+        let ended = run(tmp.path(), args);
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+    };
+    let done = |args: &[&str]| {
+        let ended = run(tmp.path(), args);
+        assert_eq!(ended.code, Some(0), "{args:?}: {ended:?}");
+        ended
+    };
+    fails(&["pack", "b.csv", "-o", "d", "--append"], 2, "without --append");
+    done(&["pack", "a.csv", "-o", "d"]);
+    for more in [&["--force"][..], &["--part", "1/2"], &["--shard-size", "1MiB"], &["--name", "y"]] {
+        fails(&[&["pack", "b.csv", "-o", "d", "--append"], more].concat(), 2, "--append");
+    }
+    let ended = done(&["pack", "b.csv", "-o", "d", "--append", "--no-sync"]);
+    assert!(ended.err.contains("d: 3 rows"), "{}", ended.err);
+    fails(&["add", "d", "short.csv", "--name", "label"], 2, "3 as in");
+    done(&["add", "d", "labels.csv", "--name", "label"]);
+    fails(&["add", "d", "labels.csv", "--name", "label"], 2, "--name");
+    assert_eq!(done(&["unpack", "d", "--array", "label", "-o", "-", "--to", "csv"]).out, "1\n0\n1\n");
+    assert!(done(&["info", "d"]).out.contains("generation  3"));
+
+    let dry = done(&["gc", "d", "--dry-run", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&dry.out).unwrap();
+    assert_eq!(json["files"].as_array().unwrap().len(), 6);
+    assert_eq!(json["removed"], false);
+    let ended = done(&["gc", "d"]);
+    assert!(
+        ended.out.contains("\n6 files removed, 12.") && !ended.out.contains("g2"),
+        "{}",
+        ended.out
+    );
+    assert_eq!(done(&["gc", "d"]).out, "0 files removed, 0 B\n");
+    done(&["verify", "d"]);
+    assert_eq!(names(tmp.path()), ["a.csv", "b.csv", "d", "labels.csv", "short.csv"]);
+}
