@@ -182,10 +182,27 @@ impl Building {
 
     /// Creates every file of every array; what is there stays.
     pub(crate) fn lay_all(&self) -> Result<()> {
+        self.check_room()?;
         for (index, array) in self.arrays.iter().enumerate() {
             self.storage.create_folder(&array.folder)?;
             let shards: Vec<_> = array.layout.shards().collect();
             shards.into_par_iter().try_for_each(|shard| self.open_table(index, &shard).map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// A disk without room for all of it is not filled up first.
+    fn check_room(&self) -> Result<()> {
+        let shards = self.arrays.iter().flat_map(|array| array.layout.shards());
+        let bytes = shards.map(|shard| shard.file_bytes()).fold(0, u64::saturating_add);
+        #[cfg(unix)]
+        if let Ok(disk) = rustix::fs::statvfs(&self.path)
+            // Some network file systems don't tell.
+            && disk.f_blocks > 0
+            && disk.f_bfree.saturating_mul(disk.f_frsize) < bytes
+        {
+            let full = rustix::io::Errno::NOSPC.into();
+            return Err(Error::io(&self.path, &format!("allocate {bytes} bytes"), full));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! A dataset may come from a stranger: no symlink is followed below its folder, nothing but a
 //! regular file is opened, and opening never blocks (a FIFO would).
 
-use crate::error::{Error, ErrorKind, Result, escape_path};
+use crate::error::{Error, ErrorKind, Result};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
@@ -225,6 +225,5 @@ pub(crate) fn parent(path: &Path) -> &Path {
 
 /// An error for an output that is already there.
 pub(crate) fn exists(path: &Path) -> Error {
-    debug_assert!(!escape_path(path).is_empty());
-    Error::new(ErrorKind::Exists, "already exists").hint("pass --force to replace it").at(path)
+    Error::new(ErrorKind::Exists, "already exists").at(path)
 }

@@ -6,6 +6,7 @@ use crate::generation::{Begin, Next};
 use crate::input::{Input, Source};
 use crate::npy::NpyOptions;
 use crate::output::{Together, fingerprint};
+use crate::plan::READ_AS;
 use crate::progress::Progress;
 use crate::text::{Delimiter, Like, TextOptions};
 use crate::writer::WriteOptions;
@@ -159,7 +160,7 @@ fn task(inputs: &[Input], options: &PackOptions, progress: &Progress) -> Result<
         options.mode, options.format, options.text, options.as_bf16, options.name
     );
     let settings = crate::checksum::crc32(settings.as_bytes());
-    Ok((format!("{}, read as {settings:08x}", files.join(", ")), repeatable))
+    Ok((format!("{}, {READ_AS}{settings:08x}", files.join(", ")), repeatable))
 }
 
 /// The name of the one array that a dataset has.

@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 /// File name of the plan.
 pub(crate) const PLAN_NAME: &str = "plan.json";
 const FORMAT: &str = "arrshard plan";
+/// What the inputs of text have besides the files: the same text read in another way gives other values.
+pub(crate) const READ_AS: &str = "read as ";
 const START: &str = "{\n  \"_token\": \"";
 const END: &str = "\",\n";
 
@@ -184,8 +186,21 @@ impl Plan {
             check("attributes", &|array| shown(&array.attributes))?;
         }
         differ("attributes", shown(&self.attributes), shown(&other.attributes))?;
-        differ("inputs", list(&mut self.inputs.iter()), list(&mut other.inputs.iter()))
+        same_inputs(&self.inputs, &other.inputs)
     }
+}
+
+/// The last of the inputs may say how they are read.
+fn same_inputs(mine: &[String], theirs: &[String]) -> Result<()> {
+    let files = |inputs: &[String]| inputs.iter().filter(|input| !input.starts_with(READ_AS)).count();
+    differ("number of inputs", files(mine).to_string(), files(theirs).to_string())?;
+    for (number, (mine, theirs)) in (1..).zip(mine.iter().zip(theirs)) {
+        if mine.starts_with(READ_AS) {
+            differ("options for reading the inputs", mine.clone(), theirs.clone())?;
+        }
+        differ(&format!("input {number}"), mine.clone(), theirs.clone())?;
+    }
+    differ("inputs", mine.join(", "), theirs.join(", "))
 }
 
 fn shown(attributes: &Attributes) -> String {
@@ -247,7 +262,14 @@ mod tests {
             assert!(error.contains(text), "{error}");
         };
         says(&plan(&[999, 7]), "array \"x/y\": shape: expected [999, 7] as in the plan, found [1000, 7]");
-        says(&Plan { inputs: Vec::new(), ..plan(&[1000, 7]) }, "inputs");
+        says(&Plan { inputs: Vec::new(), ..plan(&[1000, 7]) }, "number of inputs: expected 0");
+        let read = |inputs: &[&str]| Plan {
+            inputs: inputs.iter().map(|&input| input.into()).collect(),
+            ..plan(&[1000, 7])
+        };
+        says(&read(&["other"]), "input 1: expected other as in the plan, found in");
+        let error = read(&["in", "read as 1"]).agree(&read(&["in", "read as 2"])).unwrap_err();
+        assert!(error.to_string().contains("options for reading the inputs"), "{error}");
         says(&Plan { attributes: Attributes::new(), ..plan(&[1000, 7]) }, "attributes");
         let mut other = plan(&[1000, 7]);
         other.arrays[0].name = "z".into();

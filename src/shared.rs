@@ -4,7 +4,6 @@ use crate::building::{Building, PRESENCE, SEALING};
 use crate::dataset::Dataset;
 use crate::dtype::Element;
 use crate::error::{Error, ErrorKind, Result, quoted};
-use crate::folder::exists;
 use crate::generation::Next;
 use crate::layout::{ArrayLayout, BLOCK_BYTES};
 use crate::lock::{is_unsupported, try_lock, unlock, wait_lock};
@@ -280,7 +279,11 @@ impl Shared {
             Ok(folder) => folder,
             Err(e) if e.kind() == io::ErrorKind::NotFound && plan.is_some() => return Ok(None),
             Err(e) if e.kind() == io::ErrorKind::NotFound && target.join(MANIFEST_NAME).is_file() => {
-                return Err(exists(target));
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    "expected a dataset that is being written, found it sealed",
+                )
+                .at(target));
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(nothing(target)),
             Err(e) => return Err(Error::io(path, "open", e)),
@@ -458,8 +461,10 @@ impl Shared {
             .map(|rows| rows.start.max(start)..rows.end.min(end))
             .collect();
         // Said before anything is written.
-        for rows in &pieces {
-            self.building.place(array, rows.clone())?;
+        let places: Vec<_> =
+            pieces.iter().map(|rows| self.building.place(array, rows.clone())).collect::<Result<_>>()?;
+        for place in &places {
+            self.building.claim(place)?;
         }
         if end > layout.rows() {
             return Err(Error::new(

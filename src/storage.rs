@@ -257,7 +257,7 @@ pub(crate) fn allocate(file: &File, path: &Path, len: u64) -> Result<()> {
         match fallocate(file, FallocateFlags::empty(), 0, len) {
             Ok(()) => return Ok(()),
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
-            Err(e) => return Err(Error::io(path, &format!("allocate {len} bytes for"), e.into())),
+            Err(e) => return Err(Error::io(path, &format!("allocate {len} bytes"), e.into())),
         }
     }
     file.set_len(len).map_err(|e| Error::io(path, "resize", e))

@@ -507,5 +507,26 @@ fn parts_and_a_resumed_pack_give_the_bytes_of_one_run() {
     let lines: String = (0..50_000).map(|i| format!("{i}\t{}\t{}.5\n", i * 7, i % 999)).collect();
     fs::write(&text, lines).unwrap();
     let resumed = PackOptions { resume: true, ..options };
-    assert!(run(&text, &out, &resumed).unwrap_err().to_string().contains("inputs: expected"));
+    assert!(run(&text, &out, &resumed).unwrap_err().to_string().contains("input 1: expected"));
+}
+
+#[test]
+fn rows_that_are_partly_taken_are_refused_whole() {
+    let tmp = tempfile::tempdir().unwrap();
+    let shared = plan(options()).create_shared(tmp.path().join("x")).unwrap();
+    let rows = |range: Range<u64>| {
+        Array2::from_shape_fn(((range.end - range.start) as usize, 3), |(i, j)| {
+            value(range.start + i as u64, j as u64)
+        })
+    };
+    shared.write_rows("x", 3 * BLOCK, &rows(3 * BLOCK..4 * BLOCK).view()).unwrap();
+    let before = shared.status().unwrap();
+    let held = shared.region("x", 5 * BLOCK..6 * BLOCK).unwrap();
+    for range in [0..4 * BLOCK, 2 * BLOCK..5 * BLOCK, 4 * BLOCK..6 * BLOCK] {
+        let error = shared.write_rows("x", range.start, &rows(range.clone()).view()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    }
+    drop(held);
+    assert_eq!(shared.status().unwrap(), before, "nothing of them was written");
+    shared.write_rows("x", 0, &rows(0..3 * BLOCK).view()).unwrap();
 }

@@ -144,11 +144,6 @@ pub fn detect(
     if rows.len() < 2 && !complete {
         return Ok(None);
     }
-    if given.line_end.is_none() && line_end == LineEnd::Lf && source.lone_cr(&rows, &dialect) {
-        let given = Given { line_end: Some(LineEnd::Any), ..given.clone() };
-        return detect(text, complete, &given, classify);
-    }
-
     let mut found = Detected {
         dialect: dialect.clone(),
         names: None,
@@ -380,26 +375,6 @@ impl Source<'_> {
             && !matches!((self.classify)(&point).class, Class::Text | Class::Empty)
     }
 
-    fn lone_cr(&self, rows: &[Row], dialect: &Dialect) -> bool {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return false };
-        let text = &self.text[first.start..last.next];
-        if memchr::memchr(b'\r', text).is_none() {
-            return false;
-        }
-        let mut records = Records::new(text, dialect);
-        let mut fields = Fields::new();
-        while let Some(record) = records.next(&mut fields) {
-            let bare = (0..fields.len()).filter(|&field| !fields.is_quoted(field));
-            if bare.filter_map(|field| fields.range(field)).any(|range| text[range].contains(&b'\r')) {
-                return true;
-            }
-            if record.is_err() {
-                break;
-            }
-        }
-        false
-    }
-
     /// A first line that alone is of another width than the lines below: a count, or a title.
     fn first_is_like_the_rest(&self, rows: &[Row]) -> Result<()> {
         let Some((first, rest)) = rows.split_first() else { return Ok(()) };
@@ -423,13 +398,12 @@ impl Source<'_> {
     }
 }
 
-/// CR ends lines only where there is no LF in the first bytes.
+/// CR ends lines only if more lines of the first bytes end so than by LF: one among the fields of a table
+/// means the same wherever it stands.
 fn line_end_of(text: &[u8]) -> LineEnd {
     let sample = &text[..text.len().min(1 << 20)];
-    match memchr::memchr2(b'\n', b'\r', sample) {
-        Some(at) if sample[at] == b'\r' && memchr::memchr(b'\n', &sample[at..]).is_none() => LineEnd::Any,
-        _ => LineEnd::Lf,
-    }
+    let alone = memchr::memchr_iter(b'\r', sample).filter(|&at| sample.get(at + 1) != Some(&b'\n')).count();
+    if alone > 0 && alone > memchr::memchr_iter(b'\n', sample).count() { LineEnd::Any } else { LineEnd::Lf }
 }
 
 fn dialect_of(delimiter: Delimiter, given: &Given, line_end: LineEnd) -> Dialect {
@@ -535,7 +509,8 @@ fn nothing(text: &[u8], start: Start, dialect: &Dialect) -> Error {
 }
 
 impl fmt::Display for Detected {
-    /// One line for a person: `csv, delimiter ',', header yes (3 names), 3 columns: int64 float64 text`.
+    /// One line for a person: `csv, delimiter ',', header yes (3 names), 3 columns`; with `#` also the types
+    /// that the first rows show: `: int64 float64 text`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.dialect.delimiter {
             Delimiter::Byte(b',') => "csv",
@@ -563,7 +538,11 @@ impl fmt::Display for Detected {
             Some(names) => write!(f, ", header yes ({})", plural(names.len() as u64, "name"))?,
             None => f.write_str(", header no")?,
         }
-        write!(f, ", {}:", plural(self.columns.len() as u64, "column"))?;
+        write!(f, ", {}", plural(self.columns.len() as u64, "column"))?;
+        if !f.alternate() {
+            return Ok(());
+        }
+        f.write_str(":")?;
         let mut columns = &self.columns[..];
         for _ in 0..8 {
             let Some(first) = columns.first() else { return Ok(()) };
@@ -630,7 +609,7 @@ pub(super) mod tests {
     }
 
     fn said(text: &str, extension: &str) -> String {
-        found(text, &given(extension)).to_string()
+        format!("{:#}", found(text, &given(extension)))
     }
 
     fn refused(text: &str, given: &Given) -> Error {
@@ -729,10 +708,11 @@ pub(super) mod tests {
         );
         assert_eq!(found("1,2\r\n3,4\r", &given("csv")).dialect.line_end, LineEnd::Lf);
         let lone = "id,t,x\n1,ab\r cd,5\n2,ef,6\n";
-        assert_eq!(found(lone, &given("csv")).dialect.line_end, LineEnd::Any);
+        assert_eq!(found(lone, &given("csv")).dialect.line_end, LineEnd::Lf, "wherever it stands");
+        assert_eq!(found("a,b\r1,2\r3,4\r\n", &given("csv")).dialect.line_end, LineEnd::Any);
         let lf = Given { line_end: Some(LineEnd::Lf), ..given("csv") };
         assert_eq!(
-            found(lone, &lf).to_string(),
+            format!("{:#}", found(lone, &lf)),
             "csv, delimiter ',', header yes (3 names), 3 columns: int64 text int64"
         );
         assert_eq!(found("id,t\n1,\"ab\r cd\"\n", &given("csv")).dialect.line_end, LineEnd::Lf);
@@ -806,7 +786,7 @@ pub(super) mod tests {
                     proptest::prop_assert!(found.data_start <= text.len());
                     let lines = Rules::new(&found.dialect).line_ends(&text[..found.data_start]);
                     proptest::prop_assert!(found.data_line == lines + 1 || found.data_start == text.len());
-                    let _ = found.to_string();
+                    let _ = format!("{found:#}");
                 }
             }
         }

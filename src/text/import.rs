@@ -4,7 +4,7 @@
 use super::append::{self, Sinks};
 use super::count::last_record_end;
 use super::detect::{self, Classified, Detected, Given, detect};
-use super::dialect::{Dialect, Header, Ragged};
+use super::dialect::{Dialect, Header, Missing, Ragged};
 use super::direct::{Indexed, fill_matrix};
 use super::index::Index;
 use super::number::{Class, NumberOptions, classify};
@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
 use crate::input::{Source, SourceFile, SourceStream};
 use crate::manifest::Attributes;
 use crate::output::{Output, Together, fingerprint};
+use crate::plan::READ_AS;
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::writer::{Builder, WriteOptions, Writer};
@@ -78,7 +79,8 @@ pub(crate) fn pack(
     progress: &Progress,
 ) -> Result<(Output, Vec<String>)> {
     let mut notes = Vec::new();
-    let (mut tables, surveys) = Tables::open(sources, options, like, progress, &mut notes)?;
+    check_missing(&options.given.missing)?;
+    let (mut tables, mut surveys) = Tables::open(sources, options, like, progress, &mut notes)?;
     tables.together = together;
     if let Some(like) = like {
         tables.become_like(like)?;
@@ -87,12 +89,18 @@ pub(crate) fn pack(
     }
     let names = tables.names.clone().unwrap_or_default();
     // Who shares the work can't start again with wider types, so every value is looked at before.
-    let surveys = if together.part.is_some() && options.dtype.is_none() { tables.survey()? } else { surveys };
+    if together.part.is_some() && options.dtype.is_none() {
+        surveys = tables.survey()?;
+    }
     let plan = match options.dtype {
         Some(dtype) => Plan::given(dtype, tables.rules.columns, options.layout),
         None => Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?,
     };
     notes.push(tables.describe(&plan));
+    notes.extend(tables.why_text(&plan, &surveys));
+    if together.resume && (matches!(plan, Plan::Columns(_)) || !tables.are_files()) {
+        notes.push("begun anew: only matrices from files can be gone on with".to_owned());
+    }
     // The types of all values are known if they were looked at before.
     let by_sample = options.dtype.is_none() && together.part.is_none();
     let error = match tables.attempt(&plan, by_sample, out, write) {
@@ -116,6 +124,7 @@ pub(crate) fn pack(
     };
     if wider != plan {
         notes.push(format!("{}; a later value needed wider types", tables.describe(&wider)));
+        notes.extend(tables.why_text(&wider, &surveys));
     } else if !is_unsure {
         return Err(error);
     }
@@ -135,6 +144,8 @@ impl<'a> Tables<'a> {
     ) -> Result<(Self, Vec<ColumnSurvey>)> {
         let mut known: Option<(RowRules, Option<Vec<String>>, PathBuf)> = None;
         let mut surveys: Vec<ColumnSurvey> = Vec::new();
+        // What is not taken has no say in the types.
+        let mut left = options.given.max_rows.unwrap_or(u64::MAX);
         let mut tables = Vec::new();
         let mut inputs = Vec::new();
         for mut source in sources {
@@ -174,7 +185,7 @@ impl<'a> Tables<'a> {
             }
             let rules = match &known {
                 None => {
-                    notes.push(format!("{}: {}", escape_path(&path), found));
+                    notes.push(format!("{}: {found}{}", escape_path(&path), otherwise(&options.given)));
                     let rules = RowRules {
                         dialect: found.dialect.clone(),
                         columns: found.columns.len(),
@@ -191,15 +202,14 @@ impl<'a> Tables<'a> {
                 }
             };
             // A fault in the sample is met again, in order, when the records are read.
-            let _ = survey_text(&rules, &sample, &mut surveys);
+            let _ = survey_text(&rules, &sample, &mut left, &mut surveys);
             let origin = Origin { offset: found.data_start as u64, lines: found.data_line.saturating_sub(1) };
             tables.push(Table { source, path, origin });
         }
         let Some((rules, names, _)) = known else {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         };
-        // The same text read in another way gives other values.
-        inputs.push(format!("read as {:08x}", crate::checksum::crc32(format!("{rules:?}").as_bytes())));
+        inputs.push(format!("{READ_AS}{:08x}", crate::checksum::crc32(format!("{rules:?}").as_bytes())));
         let together = Together::default();
         let tables = Self { tables, rules, names, options, progress, together, inputs, indexed: None };
         Ok((tables, surveys))
@@ -259,6 +269,17 @@ impl<'a> Tables<'a> {
         }
     }
 
+    /// Why columns that look like numbers are strings, for the first few of them.
+    fn why_text(&self, plan: &Plan, surveys: &[ColumnSurvey]) -> Vec<String> {
+        let Plan::Columns(kinds) = plan else { return Vec::new() };
+        let columns = self.column_names().into_iter().zip(kinds).zip(surveys);
+        let strings = columns.filter(|((_, kind), _)| **kind == Kind::Text);
+        let why = strings.filter_map(|((name, _), survey)| {
+            Some(format!("column {}: strings, since {}", escape(name.as_bytes(), 40), survey.why_text()?))
+        });
+        why.take(3).collect()
+    }
+
     /// A name for every column: NumPy's `f0`, `f1` … where the header has none.
     fn column_names(&self) -> Vec<String> {
         let named = self.names.as_deref().unwrap_or_default();
@@ -292,7 +313,8 @@ impl<'a> Tables<'a> {
                 self.together.alone("an input whose records can't be counted first")?;
                 let name = &self.options.name;
                 let builder = Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns as u64]);
-                let writer = builder.array_attributes(self.attributes()).create(out)?;
+                let writer =
+                    builder.array_attributes(self.attributes()).create(out).map_err(|e| self.of_names(e))?;
                 let arrays = [(name.clone(), Kind::Number(*dtype))];
                 self.append(writer, &arrays, &|rules, piece| {
                     append::matrix(rules, piece, *dtype, check_whole)
@@ -307,10 +329,20 @@ impl<'a> Tables<'a> {
                         Kind::Number(dtype) => builder.growing(name, *dtype, &[]),
                         Kind::Text => builder.strings(name),
                     });
-                self.append(builder.create(out)?, &arrays, &|rules, piece| {
+                self.append(builder.create(out).map_err(|e| self.of_names(e))?, &arrays, &|rules, piece| {
                     append::columns(rules, piece, kinds, check_whole)
                 })
             }
+        }
+    }
+
+    /// What is wrong with a name is wrong in the header.
+    fn of_names(&self, error: Error) -> Error {
+        match self.tables.first().filter(|_| self.names.is_some()) {
+            Some(table) if error.kind() == ErrorKind::InvalidArgument && error.path().is_none() => error
+                .at(&table.path)
+                .hint("--skip-rows and --header no leave the names out; the columns are f0, f1 … then"),
+            _ => error,
         }
     }
 
@@ -397,16 +429,20 @@ impl<'a> Tables<'a> {
     fn survey(&mut self) -> Result<Vec<ColumnSurvey>> {
         let mut all = vec![ColumnSurvey::default(); self.rules.columns];
         let rules = &self.rules;
+        let mut left = self.options.given.max_rows.unwrap_or(u64::MAX);
         for table in &mut self.tables {
+            let most = left;
             let work = |piece: &stream::Piece| {
                 let mut surveys = vec![ColumnSurvey::default(); rules.columns];
-                survey_text(rules, &piece.text, &mut surveys)
+                let mut rest = most;
+                survey_text(rules, &piece.text, &mut rest, &mut surveys)
                     .map_err(|e| rules.place(e, &piece.text, 0, piece.origin))?;
-                Ok(surveys)
+                Ok((surveys, most - rest))
             };
-            let take = |surveys: Vec<ColumnSurvey>| {
+            let take = |(surveys, rows): (Vec<ColumnSurvey>, u64)| {
                 all.iter_mut().zip(&surveys).for_each(|(all, new)| all.merge(new));
-                Ok(ControlFlow::Continue(()))
+                left = left.saturating_sub(rows);
+                Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             };
             table.run(None, &rules.dialect, work, take).map_err(|e| e.at(&table.path))?;
         }
@@ -491,7 +527,7 @@ fn look(source: &mut Source, given: &Given) -> Result<(Detected, Vec<u8>)> {
         if want >= PEEK_MOST {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("expected a record in the first {PEEK_MOST} bytes, found none"),
+                format!("expected the first record to end within {} MiB, found no end", PEEK_MOST >> 20),
             ));
         }
         want *= 4;
@@ -569,13 +605,45 @@ fn same_table(rules: &RowRules, names: Option<&[String]>, found: &Detected, firs
     Ok(())
 }
 
-/// Adds every field of `text`, which is whole records; stops at the first fault.
-fn survey_text(rules: &RowRules, text: &[u8], surveys: &mut [ColumnSurvey]) -> Result<()> {
+/// The options by which what was guessed can be said.
+fn otherwise(given: &Given) -> String {
+    let guessed = [
+        ("--delimiter", given.delimiter.is_none()),
+        ("--header", given.header == Header::Auto),
+        ("--comment", given.comment.is_none()),
+    ];
+    let options: Vec<_> = guessed.iter().filter(|(_, guessed)| *guessed).map(|(name, _)| *name).collect();
+    if options.is_empty() { String::new() } else { format!("; otherwise by {}", options.join(", ")) }
+}
+
+/// What stands for no value must be one.
+fn check_missing(missing: &Missing) -> Result<()> {
+    match missing {
+        Missing::Value(value)
+            if matches!(detect_class(value.as_bytes()).class, detect::Class::Text | detect::Class::Empty) =>
+        {
+            Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "expected error, nan or a number for empty fields, found {}",
+                    quoted(value.as_bytes())
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Adds every field of at most `left` records of `text`, which is whole records; stops at the first fault.
+fn survey_text(rules: &RowRules, text: &[u8], left: &mut u64, surveys: &mut [ColumnSurvey]) -> Result<()> {
     let (mut fields, mut scratch) = (Fields::new(), Vec::new());
     let mut records = Records::new(text, &rules.dialect);
-    while let Some(record) = records.next(&mut fields) {
+    while *left > 0
+        && let Some(record) = records.next(&mut fields)
+    {
         let record = record?;
         if rules.has_width(&record, &fields)? {
+            *left -= 1;
             for (index, survey) in surveys.iter_mut().enumerate() {
                 survey.add(fields.value(text, index, &mut scratch));
             }

@@ -229,7 +229,11 @@ pub fn width_error(line: u64, expected: usize, found: usize, named: bool) -> Err
     let why = if named { " as the header has names" } else { "" };
     Error::new(ErrorKind::Parse, format!("expected {expected} field{plural}{why}, found {found}"))
         .line(line)
-        .hint("--ragged pads or skips such rows")
+        .hint(if found > expected {
+            "--ragged skip leaves such rows out"
+        } else {
+            "--ragged pads or skips such rows"
+        })
 }
 
 /// The records of a window of text.

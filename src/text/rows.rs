@@ -2,7 +2,7 @@
 //! complete path, which also explains what is wrong.
 
 use super::count::count;
-use super::dialect::{Delimiter, Dialect, Missing, Ragged};
+use super::dialect::{Delimiter, Dialect, LineEnd, Missing, Ragged};
 use super::matrix::{Delim, FastNumber, parse_rows};
 use super::number::{Number, NumberError, NumberOptions};
 use super::record::{Fields, Record, Records, width_error};
@@ -170,6 +170,9 @@ impl RowRules {
             }
             NumberError::NotANumber if looks_missing(field) => {
                 Some("if it stands for a missing value, leave the field empty and pass --missing")
+            }
+            NumberError::NotANumber if field.contains(&b'\r') && self.dialect.line_end == LineEnd::Lf => {
+                Some("--line-end any takes CR as the end of a line")
             }
             _ => fault.hint(),
         }

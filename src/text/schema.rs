@@ -68,6 +68,21 @@ impl ColumnSurvey {
         }
     }
 
+    /// Why there is no numeric type for what looks like numbers, and what gives one.
+    pub(crate) fn why_text(&self) -> Option<&'static str> {
+        let numbers = self.ints || self.floats || self.complex;
+        if self.text || !numbers {
+            return None;
+        }
+        Some(match self {
+            Self { bools: true, .. } => "it has true or false beside numbers",
+            Self { floats: false, complex: false, .. } => {
+                "it has whole numbers that no 64 bits hold; --dtype f8 rounds them"
+            }
+            _ => "it has whole numbers beyond 2^53 beside fractions; --dtype f8 rounds them",
+        })
+    }
+
     /// Whether there were numbers and no text.
     pub(crate) fn is_numeric(&self) -> bool {
         !self.text && (self.bools || self.ints || self.floats || self.complex)
@@ -93,9 +108,20 @@ impl ColumnSurvey {
                 Missing::Error => {}
                 // An integer has no nan, so a column with gaps is one of floats if that loses nothing.
                 Missing::NaN => self.floats |= !self.ints || !self.inexact,
-                Missing::Value(value) => self.add(value.as_bytes()),
+                Missing::Value(value) => {
+                    let mut with = self;
+                    with.add(value.as_bytes());
+                    // A value that would make strings of numbers is refused where a field is empty.
+                    if with.plain_kind() != Kind::Text {
+                        self = with;
+                    }
+                }
             }
         }
+        self.plain_kind()
+    }
+
+    fn plain_kind(self) -> Kind {
         let numbers = self.ints || self.floats || self.complex;
         if self.text || self.bools && numbers {
             return Kind::Text;
@@ -269,6 +295,15 @@ mod tests {
         assert_eq!(survey(&["9007199254740993", ""]).kind(&Missing::NaN), Kind::Number(DType::Int64));
         assert_eq!(survey(&["1", ""]).kind(&Missing::Value("0.5".into())), Kind::Number(DType::Float64));
         assert_eq!(kind(&[]), Kind::Number(DType::Float64));
+    }
+
+    #[test]
+    fn a_value_for_gaps_makes_no_strings_of_numbers() {
+        let value = |text: &str| Missing::Value(text.into());
+        let huge = value("99999999999999999999");
+        assert_eq!(survey(&["1", ""]).kind(&huge), Kind::Number(DType::Int64));
+        assert_eq!(survey(&["true", ""]).kind(&value("1")), Kind::Number(DType::Bool));
+        assert_eq!(survey(&["1", ""]).kind(&value("-0.5")), Kind::Number(DType::Float64));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `arrshard create`: the plan of a dataset that many programs fill together.
 
 use crate::exit::{Answer, Outcome, note};
-use crate::options::{Work, size};
+use crate::options::{Work, or_force, size};
 use arrshard::error::escape_path;
 use arrshard::manifest::folder_name;
 use arrshard::{Builder, DType, WriteOptions};
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// An array, such as emb=f4:1000000x128
     #[arg(long, value_name = "NAME=DTYPE:SHAPE", required = true, value_parser = array)]
     array: Vec<Array>,
-    /// Bytes of data in a shard, at most: 64KiB, 1GB …
+    /// Bytes of data in a shard, about: 64KiB, 1GB …
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     shard_size: u64,
     /// Replace DATASET if it is there, when the new one is sealed
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     let options = WriteOptions::new().shard_bytes(args.shard_size).sync(!args.no_sync).replace(args.force);
     let add = |builder: Builder, array: &Array| builder.array(&array.name, array.dtype, &array.shape);
     let builder = args.array.iter().fold(Builder::new(options), add);
-    let shared = work.run(|_| builder.create_shared(&args.dataset))?;
+    let shared = work.run(|_| builder.create_shared(&args.dataset).map_err(or_force))?;
     if !work.quiet {
         note(&format!("{}: to be filled in {}", escape_path(&args.dataset), escape_path(shared.path())));
     }

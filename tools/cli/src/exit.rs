@@ -51,8 +51,14 @@ pub(crate) fn note(line: &str) {
 fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if !error.use_stderr() {
-        let _ = io::stdout().write_all(text.as_bytes());
-        return 0;
+        return match io::stdout().write_all(text.as_bytes()) {
+            Ok(()) => 0,
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => 0,
+            Err(e) => {
+                note(&format!("arrshard: {}", arrshard::Error::io("standard output", "write", e)));
+                2
+            }
+        };
     }
     text.trim_end().lines().for_each(|line| note(&escape(line.as_bytes(), usize::MAX)));
     2

@@ -77,6 +77,11 @@ impl Place {
     }
 }
 
+/// What is in the way can be replaced, where there is an option for it.
+pub(crate) fn or_force(error: Error) -> Error {
+    if error.kind() == ErrorKind::Exists { error.hint("pass --force to replace it") } else { error }
+}
+
 /// A number of bytes: plain, or with a unit of 1000 (kB, MB …) or 1024 (KiB, MiB …).
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 10] = [

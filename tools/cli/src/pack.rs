@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::dialect::TextArgs;
 use crate::exit::{Answer, Outcome, note};
-use crate::options::{Place, Work, size};
+use crate::options::{Place, Work, or_force, size};
 use arrshard::error::{escape, escape_path};
 use arrshard::manifest::folder_name;
 use arrshard::{Dataset, Error, ErrorKind, Format, Input, Mode, PackOptions, Result, WriteOptions};
@@ -49,7 +49,7 @@ pub(crate) struct Reading {
     /// auto, tsv, csv, text (runs of blanks), npy or npz
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
-    /// Bytes of data in a shard, at most: 64KiB, 1GB, 4096 …
+    /// Bytes of data in a shard, about: 64KiB, 1GB, 4096 …
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     shard_size: u64,
     /// Name of the array that a matrix or an npy file becomes
@@ -113,12 +113,14 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
 pub(crate) fn convert(paths: &[PathBuf], out: &Path, options: &PackOptions, work: &Work) -> Outcome {
     let inputs = inputs(paths)?;
     let start = Instant::now();
-    let packed = work.run(|progress| {
-        arrshard::pack(&inputs, out, options, progress).map_err(|e| {
-            let is_new = options.mode == Mode::Append && e.kind() == ErrorKind::NotFound;
-            if is_new && e.path() == Some(out) { e.hint("the same without --append creates it") } else { e }
-        })
-    })?;
+    let advice = |e: Error| match options.mode {
+        Mode::Create => or_force(e),
+        Mode::Append if e.kind() == ErrorKind::NotFound && e.path() == Some(out) => {
+            e.hint("the same without --append creates it")
+        }
+        _ => e,
+    };
+    let packed = work.run(|progress| arrshard::pack(&inputs, out, options, progress).map_err(advice))?;
     if !work.quiet {
         packed.notes.iter().for_each(|line| note(line));
         match &packed.dataset {

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 /// Rebuild a lost or damaged manifest from shards and sidecars
 #[derive(clap::Args)]
 #[command(after_help = "\
-Reads all data, prints the rows that are missing or damaged, and exits with 1 if there are any.
+If the manifest is whole, nothing is done: verify looks for other damage. Else reads all data,
+prints the rows that are missing or damaged, and exits with 1 if there are any.
 They stay reported by verify: no checksum is made anew.
 
 Examples:

@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::dialect::delimiter;
 use crate::exit::{Answer, Outcome};
-use crate::options::{Place, Work};
+use crate::options::{Place, Work, or_force};
 use arrshard::error::quoted;
 use arrshard::text::Delimiter;
 use arrshard::{Dataset, Error, ErrorKind, Output, Result, Target, UnpackOptions};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     let output = if out == Path::new("-") { Output::Stdout } else { Output::Path(out.to_owned()) };
     let dataset = Dataset::open(&args.dataset)?;
     let options = options(args, &dataset)?;
-    work.run(|progress| arrshard::unpack(&dataset, &output, &options, progress))?;
+    work.run(|progress| arrshard::unpack(&dataset, &output, &options, progress).map_err(or_force))?;
     Ok(Answer::Yes)
 }
 

@@ -66,6 +66,14 @@ fn help_is_short_and_a_result() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_can_not_be_written_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ended = command::arrshard(std::path::Path::new(".")).arg("--help").stdout(full).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+}
+
 #[test]
 fn arguments_without_sense_are_refused() {
     let tmp = packed();

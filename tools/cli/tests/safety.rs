@@ -3,7 +3,7 @@
 mod command;
 
 use arrshard::Dataset;
-use command::{run, run_piped};
+use command::{names, run, run_piped};
 use ndarray::{Ix1, Ix2};
 use std::fmt::Write as _;
 use std::fs;
@@ -246,4 +246,54 @@ fn a_lost_manifest_is_rebuilt_and_lost_rows_are_told() {
     assert_eq!((ended.code, &*ended.out), (Some(0), "1\t2\n"), "{ended:?}");
     let ended = run(at, ["repair", "nothing"]);
     assert_eq!(ended.code, Some(2));
+}
+
+#[test]
+fn advice_is_about_the_command() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    fs::write(at.join("in.csv"), "a,b\n1,\n2,3\n").unwrap();
+    let says = |args: &[&str], text: &str| {
+        let ended = run(at, args);
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        assert!(ended.err.contains(text), "{args:?}: {}", ended.err);
+        ended.err
+    };
+    // It is no value, so that nothing would be what was asked for.
+    says(&["pack", "in.csv", "-o", "x", "--missing", "abc"], "found \"abc\"");
+    assert_eq!(run(at, ["pack", "in.csv", "-o", "x", "--missing", "-1"]).code, Some(0));
+    says(&["pack", "in.csv", "-o", "x", "--missing", "0"], "--force");
+    let error = says(&["abandon", "x"], "found it sealed");
+    assert!(!error.contains("--force"), "{error}");
+    // Names of arrays come from the header.
+    fs::write(at.join("names.csv"), "x,x.bytes\nword,1\n").unwrap();
+    says(&["pack", "names.csv", "-o", "y"], "names.csv: expected distinct array names");
+    fs::write(at.join("long.csv"), "a,b\n1,2\n1,2,3\n").unwrap();
+    let error = says(&["pack", "long.csv", "-o", "y", "--ragged", "pad"], "--ragged skip");
+    assert!(!error.contains("pads"), "{error}");
+    // No disk is filled up to find out that it is too small.
+    says(&["create", "z", "--array", "x=f8:1000000000000000"], "8000030517579776 bytes");
+    assert_eq!(names(at), ["in.csv", "long.csv", "names.csv", "x"]);
+}
+
+#[test]
+fn what_is_guessed_comes_with_its_reason() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    let pack = |text: &str, more: &[&str]| {
+        fs::write(at.join("in.csv"), text).unwrap();
+        let ended = run(at, &[&["pack", "in.csv", "-o", "x", "--force"], more].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.err
+    };
+    let note = pack("a,b\n0.5,1\n9007199254740993,2\n", &[]);
+    assert!(note.contains("column a: strings, since") && note.contains("--dtype f8"), "{note}");
+    assert!(note.contains("otherwise by --delimiter, --header"), "{note}");
+    let note = pack("a,b\n0.5,1\n", &["--delimiter", ",", "--header", "yes", "--comment", "none"]);
+    assert!(!note.contains("otherwise") && !note.contains("since"), "{note}");
+    // Rows that are not taken have no say in the types.
+    for more in ["x", "0.5", "1e999"] {
+        let note = pack(&format!("a,b\n1,2\n3,4\n5,{more}\n"), &["--max-rows", "2"]);
+        assert!(note.contains("one int64 matrix"), "{note}");
+    }
 }

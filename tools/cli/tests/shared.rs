@@ -201,11 +201,7 @@ fn a_dataset_grows_line_after_line() {
     assert_eq!(json["files"].as_array().unwrap().len(), 6);
     assert_eq!(json["removed"], false);
     let ended = done(&["gc", "d"]);
-    assert!(
-        ended.out.contains("\n6 files removed, 12.") && !ended.out.contains("g2"),
-        "{}",
-        ended.out
-    );
+    assert!(ended.out.contains("\n6 files removed, 12.") && !ended.out.contains("g2"), "{}", ended.out);
     assert_eq!(done(&["gc", "d"]).out, "0 files removed, 0 B\n");
     done(&["verify", "d"]);
     assert_eq!(names(tmp.path()), ["a.csv", "b.csv", "d", "labels.csv", "short.csv"]);
