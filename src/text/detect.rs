@@ -432,7 +432,6 @@ fn rows_of(window: &[u8], start: Start, dialect: &Dialect, most: usize) -> Vec<R
         let value = |field| fields.value(window, field, &mut scratch).to_vec();
         rows.push(Row {
             line: record.line,
-            start: start.at + record.start,
             next: start.at + record.next,
             fields: (0..fields.len()).map(value).collect(),
         });

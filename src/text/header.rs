@@ -10,7 +10,6 @@ const MISSING: [&str; 12] = ["", "na", "n/a", "nan", "null", "none", "-", "--", 
 /// Rows read for a guess, as text.
 pub(super) struct Row {
     pub(super) line: u64,
-    pub(super) start: usize,
     pub(super) next: usize,
     pub(super) fields: Vec<Vec<u8>>,
 }
@@ -203,7 +202,7 @@ mod tests {
 
     fn rows(text: &str) -> Vec<Row> {
         let fields = |line: &str| line.split(',').map(|field| field.as_bytes().to_vec()).collect();
-        let row = |(i, line)| Row { line: i as u64 + 1, start: 0, next: 0, fields: fields(line) };
+        let row = |(i, line)| Row { line: i as u64 + 1, next: 0, fields: fields(line) };
         text.lines().enumerate().map(row).collect()
     }
 
