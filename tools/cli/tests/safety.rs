@@ -282,7 +282,7 @@ fn what_is_guessed_comes_with_its_reason() {
     let at = tmp.path();
     let pack = |text: &str, more: &[&str]| {
         fs::write(at.join("in.csv"), text).unwrap();
-        let ended = run(at, &[&["pack", "in.csv", "-o", "x", "--force"], more].concat());
+        let ended = run(at, [&["pack", "in.csv", "-o", "x", "--force"], more].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.err
     };
