@@ -452,7 +452,7 @@ fn a_full_disk_leaves_nothing() {
     };
     let tmp = tempfile::tempdir().unwrap();
     let dataset = dataset(tmp.path(), &Array2::<f64>::from_elem((50_000, 3), 0.5).into_dyn());
-    for (name, action) in [("x.npy", "allocate 1200128 bytes for"), ("x.npz", "write"), ("x.csv", "write")] {
+    for (name, action) in [("x.npy", "allocate 1200128 bytes"), ("x.npz", "write"), ("x.csv", "write")] {
         let out = disk.0.path().join(name);
         fs::write(&out, "mine").unwrap();
         let error = to(&dataset, &out, |o| (o.replace, o.sync) = (true, true)).unwrap_err();
