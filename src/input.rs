@@ -1,5 +1,6 @@
 //! Where data comes from: a regular file, read at any place by many threads, or a stream, read once.
 
+use crate::decompress::{Compression, MAGIC_BYTES};
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use crate::folder::read_exact_at;
 use crate::progress::{Progress, Stop};
@@ -31,8 +32,13 @@ impl Input {
         }
     }
 
-    /// Opens it. A read of a stream ends with an error soon after `progress` is stopped.
+    /// Opens it; what is compressed becomes a stream of what is in it. A read of a stream ends with an error
+    /// soon after `progress` is stopped.
     pub(crate) fn open(&self, progress: &Progress) -> Result<Source> {
+        self.open_raw(progress)?.decompressed().map_err(|e| e.at(self.name()))
+    }
+
+    fn open_raw(&self, progress: &Progress) -> Result<Source> {
         match self {
             Self::Stdin => stdin(progress.request()),
             Self::Path(path) => {
@@ -116,6 +122,16 @@ impl Source {
             }
             Self::Stream(stream) => stream.peek(max),
         }
+    }
+
+    fn decompressed(mut self) -> Result<Self> {
+        let Some(compression) = Compression::of(&self.peek(MAGIC_BYTES)?) else { return Ok(self) };
+        let path = self.path().to_owned();
+        let reader = match self {
+            Self::File(file) => compression.open(file.into_reader())?,
+            Self::Stream(stream) => compression.open(stream)?,
+        };
+        Ok(Self::Stream(SourceStream { reader: Box::new(reader), path, ahead: Vec::new(), taken: 0 }))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -28,6 +28,7 @@ mod buffer;
 mod building;
 pub mod checksum;
 mod dataset;
+mod decompress;
 pub mod dtype;
 pub mod error;
 mod folder;

@@ -236,17 +236,20 @@ fn a_matrix_takes_text_of_its_columns_and_dtype() {
         ("1\t2\t3\n", "expected 2 columns"),
         ("1\tx\n", "in.tsv:1: field 2"),
         // Not an ulp is lost unasked.
-        ("9007199254740993\t1\n", "2^53"),
+        ("1\t1\n9007199254740993\t1\n", "in.tsv:2: field 1"),
+        ("a\tb\n1\t2\n", "expected no header"),
     ] {
         let error = run(text, more.clone()).unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     }
+    let large = run("1e300\t9007199254740992\n", more.clone()).unwrap();
+    assert_eq!(large.array("m").unwrap().layout.rows(), 4);
     let mut asked = more.clone();
     asked.text.dtype = Some(DType::Float32);
     let error = run("1\t2\n", asked.clone()).unwrap_err();
     assert!(error.to_string().contains("expected float64"), "{error}");
     asked.text.dtype = Some(DType::Float64);
-    assert_eq!(run("9007199254740993\t1\n", asked).unwrap().array("m").unwrap().layout.rows(), 4);
+    assert_eq!(run("9007199254740993\t1\n", asked).unwrap().array("m").unwrap().layout.rows(), 5);
     for (part, resume) in [(Some((0, 2)), false), (None, true)] {
         let result = run("1\t2\n", PackOptions { part, resume, ..more.clone() });
         assert_eq!(result.is_ok(), resume, "several can't append together");

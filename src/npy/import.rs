@@ -14,6 +14,7 @@ use crate::progress::Progress;
 use crate::region::Region;
 use crate::writer::{Builder, WriteOptions};
 use crc32fast::Hasher;
+use std::collections::HashSet;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ pub struct NpyOptions {
 struct Part {
     /// Name of the array that it becomes a run of rows of.
     name: String,
+    /// Number of the input that it is in.
+    input: usize,
     header: Header,
     data: Data,
     path: PathBuf,
@@ -54,12 +57,18 @@ enum Data {
 struct Target {
     name: String,
     dtype: DType,
-    big_endian: bool,
     shape: Vec<u64>,
+    /// What its rows come from, in order.
+    runs: Vec<Run>,
+}
+
+/// Rows of an array in one part. Byte order and place in a record are the part's own.
+#[derive(Clone, Copy)]
+struct Run {
+    part: usize,
+    big_endian: bool,
     /// Where it stands in each record of a structured dtype.
     field: Option<FieldAt>,
-    /// The parts that are its rows, in order.
-    parts: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +93,7 @@ pub(crate) fn pack(
         inputs.push(fingerprint(&source)?);
         let path = source.path().to_owned();
         let before = parts.len();
-        open_parts(source, npy, &mut parts).map_err(|e| e.at(&path))?;
+        open_parts(source, inputs.len(), npy, &mut parts).map_err(|e| e.at(&path))?;
         if parts.len() == before {
             return Err(
                 Error::new(ErrorKind::InvalidArgument, "expected at least one array, found none").at(path)
@@ -103,7 +112,7 @@ pub(crate) fn pack(
     Ok(output)
 }
 
-fn open_parts(mut source: Source, npy: &NpyOptions, parts: &mut Vec<Part>) -> Result<()> {
+fn open_parts(mut source: Source, input: usize, npy: &NpyOptions, parts: &mut Vec<Part>) -> Result<()> {
     let start = source.peek(12)?;
     let path = source.path().to_owned();
     if start.starts_with(b"PK") {
@@ -120,6 +129,7 @@ fn open_parts(mut source: Source, npy: &NpyOptions, parts: &mut Vec<Part>) -> Re
             };
             parts.push(Part {
                 name: member.name.clone(),
+                input,
                 header: member.header.clone(),
                 data,
                 path: path.clone(),
@@ -134,14 +144,26 @@ fn open_parts(mut source: Source, npy: &NpyOptions, parts: &mut Vec<Part>) -> Re
             file.read_at(&mut prefix, 0)?;
             let header = read_header(&prefix, Some(file.len()), npy.as_bf16)?;
             let offset = header.data_offset;
-            Part { name: npy.name.clone(), header, data: Data::At { file, offset, member: None }, path }
+            Part {
+                name: npy.name.clone(),
+                input,
+                header,
+                data: Data::At { file, offset, member: None },
+                path,
+            }
         }
         Source::Stream(mut stream) => {
             let len = header_len(&start, None)?;
             let mut prefix = vec![0; len as usize];
             let found = read_full(&mut stream, &mut prefix, &path)?;
             let header = read_header(&prefix[..found], None, npy.as_bf16)?;
-            Part { name: npy.name.clone(), header, data: Data::Stream(Mutex::new(Box::new(stream))), path }
+            Part {
+                name: npy.name.clone(),
+                input,
+                header,
+                data: Data::Stream(Mutex::new(Box::new(stream))),
+                path,
+            }
         }
     };
     parts.push(part);
@@ -152,30 +174,30 @@ fn open_parts(mut source: Source, npy: &NpyOptions, parts: &mut Vec<Part>) -> Re
 fn targets(parts: &[Part]) -> Result<Vec<Target>> {
     let mut targets: Vec<Target> = Vec::new();
     for (index, part) in parts.iter().enumerate() {
-        for new in targets_of(part, parts)? {
+        for new in targets_of(index, parts) {
             match targets.iter_mut().find(|target| target.name == new.name) {
-                None => targets.push(Target { parts: vec![index], ..new }),
-                Some(target) => join(target, new, index).map_err(|e| e.at(&part.path))?,
+                None => targets.push(new),
+                Some(target) => join(target, new).map_err(|e| e.at(&part.path))?,
             }
         }
     }
+    same_arrays(&targets, parts)?;
     if targets.is_empty() {
         return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one array, found none"));
     }
     Ok(targets)
 }
 
-fn targets_of(part: &Part, parts: &[Part]) -> Result<Vec<Target>> {
+fn targets_of(index: usize, parts: &[Part]) -> Vec<Target> {
+    let part = &parts[index];
     let shape = part.header.shape.clone();
     match &part.header.descr {
-        Descr::Plain { dtype, big_endian } => Ok(vec![Target {
+        Descr::Plain { dtype, big_endian } => vec![Target {
             name: part.name.clone(),
             dtype: *dtype,
-            big_endian: *big_endian,
             shape,
-            field: None,
-            parts: Vec::new(),
-        }]),
+            runs: vec![Run { part: index, big_endian: *big_endian, field: None }],
+        }],
         Descr::Record { fields, itemsize } => {
             // In an archive of several arrays the field alone would not say whose it is.
             let alone = parts.iter().all(|other| other.name == part.name);
@@ -185,30 +207,57 @@ fn targets_of(part: &Part, parts: &[Part]) -> Result<Vec<Target>> {
                 Target {
                     name: if alone { field.name.clone() } else { format!("{}.{}", part.name, field.name) },
                     dtype: field.dtype,
-                    big_endian: field.big_endian,
                     shape,
-                    field: Some(FieldAt {
-                        offset: field.offset as usize,
-                        bytes: field.nbytes() as usize,
-                        itemsize: *itemsize as usize,
-                    }),
-                    parts: Vec::new(),
+                    runs: vec![Run {
+                        part: index,
+                        big_endian: field.big_endian,
+                        field: Some(FieldAt {
+                            offset: field.offset as usize,
+                            bytes: field.nbytes() as usize,
+                            itemsize: *itemsize as usize,
+                        }),
+                    }],
                 }
             };
-            Ok(fields.iter().map(target).collect())
+            fields.iter().map(target).collect()
         }
     }
 }
 
+/// If inputs are joined by rows, each of them has rows for every array: else rows that belong together
+/// would not stand beside each other.
+fn same_arrays(targets: &[Target], parts: &[Part]) -> Result<()> {
+    let inputs =
+        |target: &Target| -> HashSet<usize> { target.runs.iter().map(|run| parts[run.part].input).collect() };
+    let Some(joined) = targets.iter().find(|target| inputs(target).len() > 1) else { return Ok(()) };
+    let all: HashSet<usize> = parts.iter().map(|part| part.input).collect();
+    for target in targets {
+        let found = inputs(target);
+        let lacks = parts.iter().find(|part| all.contains(&part.input) && !found.contains(&part.input));
+        if let Some(part) = lacks {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "expected rows for array {}, as {} has rows from several inputs, found none",
+                    quoted(target.name.as_bytes()),
+                    quoted(joined.name.as_bytes())
+                ),
+            )
+            .at(&part.path));
+        }
+    }
+    Ok(())
+}
+
 /// Adds the rows of `new` at the end of `target`.
-fn join(target: &mut Target, new: Target, part: usize) -> Result<()> {
+fn join(target: &mut Target, new: Target) -> Result<()> {
     let rows = |shape: &[u64]| shape.first().copied();
     let same = target.dtype == new.dtype && target.shape.get(1..) == new.shape.get(1..);
     let sum = rows(&target.shape).zip(rows(&new.shape)).and_then(|(a, b)| a.checked_add(b));
     match (same, sum) {
         (true, Some(sum)) => {
             target.shape[0] = sum;
-            target.parts.push(part);
+            target.runs.extend(new.runs);
             Ok(())
         }
         _ => Err(Error::new(
@@ -227,12 +276,18 @@ fn join(target: &mut Target, new: Target, part: usize) -> Result<()> {
 
 /// Data that is wanted in another order than it comes in goes through a file in the building folder.
 fn spool_streams(parts: &mut [Part], targets: &[Target], output: &Output) -> Result<()> {
-    for (index, part) in parts.iter_mut().enumerate() {
-        let uses = targets.iter().filter(|target| target.parts.contains(&index)).count();
+    // Where one run of an array is not simply its rows in order, all of them are read by place.
+    let by_place = |target: &Target| {
+        target.runs.iter().any(|run| run.field.is_some() || parts[run.part].header.needs_transpose())
+    };
+    let needs_file = |(index, part): (usize, &Part)| {
+        let of_part = |target: &&Target| target.runs.iter().any(|run| run.part == index);
         let sequential = matches!(part.data, Data::Stream(_) | Data::Packed { .. });
-        if !sequential || uses == 1 && !part.header.needs_transpose() {
-            continue;
-        }
+        sequential
+            && (targets.iter().filter(of_part).count() > 1 || targets.iter().filter(of_part).any(by_place))
+    };
+    let spooled: Vec<bool> = parts.iter().enumerate().map(needs_file).collect();
+    for (part, _) in parts.iter_mut().zip(spooled).filter(|(_, spooled)| *spooled) {
         let mut file = output.scratch_file()?;
         let mut left = part.header.data_len;
         read_in_order(&part.data, &part.path, |reader| {
@@ -286,23 +341,24 @@ type Piece = (Range<u64>, Hasher);
 fn write_target(target: &Target, parts: &[Part], output: &Output, progress: &Progress) -> Result<()> {
     // The first row of each part in the array.
     let mut starts = vec![0u64];
-    for &part in &target.parts {
-        starts.push(starts.last().copied().unwrap_or(0) + parts[part].header.rows());
+    for run in &target.runs {
+        starts.push(starts.last().copied().unwrap_or(0) + parts[run.part].header.rows());
     }
-    let checks: Vec<Mutex<Vec<Piece>>> = target.parts.iter().map(|_| Mutex::default()).collect();
+    let checks: Vec<Mutex<Vec<Piece>>> = target.runs.iter().map(|_| Mutex::default()).collect();
     let copy = |rows: Range<u64>, out: &mut [u8]| -> Result<()> {
         let row_bytes = out.len() / (rows.end - rows.start).max(1) as usize;
         let mut out = out;
-        for (i, &index) in target.parts.iter().enumerate() {
+        for (i, run) in target.runs.iter().enumerate() {
             let (start, end) = (rows.start.max(starts[i]), rows.end.min(starts[i + 1]));
             if start >= end {
                 continue;
             }
             let piece;
             (piece, out) = out.split_at_mut((end - start) as usize * row_bytes);
-            let part = &parts[index];
+            let part = &parts[run.part];
             let within = start - starts[i]..end - starts[i];
-            let hasher = copy_rows(target, part, within.clone(), piece).map_err(|e| e.at(&part.path))?;
+            let hasher =
+                copy_rows(target.dtype, run, part, within.clone(), piece).map_err(|e| e.at(&part.path))?;
             if let Some(hasher) = hasher {
                 checks[i].lock().unwrap_or_else(PoisonError::into_inner).push((within, hasher));
             }
@@ -314,18 +370,19 @@ fn write_target(target: &Target, parts: &[Part], output: &Output, progress: &Pro
         }
         Ok(())
     };
-    let sequential = |&part: &usize| !matches!(parts[part].data, Data::At { .. });
-    if target.parts.iter().any(sequential) {
+    let sequential = |run: &Run| !matches!(parts[run.part].data, Data::At { .. });
+    if target.runs.iter().any(sequential) {
         write_in_order(target, parts, output, progress)?;
     } else {
         // A column of a Fortran-ordered file gives as many bytes in a row as a region has rows.
-        let turns = target.parts.iter().any(|&part| parts[part].header.needs_transpose());
+        let turns = target.runs.iter().any(|run| parts[run.part].header.needs_transpose());
         output.fill(&target.name, if turns { TURN_BYTES } else { BLOCK_BYTES }, copy)?;
     }
-    for (check, &index) in checks.into_iter().zip(&target.parts) {
-        if let Data::At { member: Some(member), file, offset } = &parts[index].data {
+    for (check, run) in checks.into_iter().zip(&target.runs) {
+        let part = &parts[run.part];
+        if let Data::At { member: Some(member), file, offset } = &part.data {
             let pieces = check.into_inner().unwrap_or_else(PoisonError::into_inner);
-            check_member(member, file, *offset, pieces).map_err(|e| e.at(&parts[index].path))?;
+            check_member(member, file, *offset, pieces).map_err(|e| e.at(&part.path))?;
         }
     }
     Ok(())
@@ -354,10 +411,16 @@ fn check_member(member: &Member, file: &SourceFile, offset: u64, mut pieces: Vec
 
 /// Copies rows `rows` of a part to `out`; gives the checksum of the bytes read where they were
 /// read in the order of the file.
-fn copy_rows(target: &Target, part: &Part, rows: Range<u64>, out: &mut [u8]) -> Result<Option<Hasher>> {
+fn copy_rows(
+    dtype: DType,
+    run: &Run,
+    part: &Part,
+    rows: Range<u64>,
+    out: &mut [u8],
+) -> Result<Option<Hasher>> {
     let Data::At { file, offset, member } = &part.data else { return Ok(None) };
     let header = &part.header;
-    let swap = target.dtype.swap_unit();
+    let swap = dtype.swap_unit();
     let hash = |bytes: &[u8]| {
         let mut hasher = Hasher::new();
         hasher.update(bytes);
@@ -365,20 +428,20 @@ fn copy_rows(target: &Target, part: &Part, rows: Range<u64>, out: &mut [u8]) -> 
     };
     let hashed = member.is_some();
     if header.needs_transpose() {
-        transpose_from(file, *offset, header, rows, target.field, out)?;
-        if target.big_endian {
+        transpose_from(file, *offset, header, rows, run.field, out)?;
+        if run.big_endian {
             swap_in_place(out, swap);
         }
         return Ok(None);
     }
     let start = offset + rows.start * header.row_bytes();
-    if let Some(field) = target.field {
+    if let Some(field) = run.field {
         // A field may be a small part of its record, so records are read in runs of bounded size.
-        let run = (BLOCK_BYTES as usize / field.itemsize.max(1)).max(1);
+        let count = (BLOCK_BYTES as usize / field.itemsize.max(1)).max(1);
         let mut records = Vec::new();
         let mut hasher = Hasher::new();
         let mut at = start;
-        for out in out.chunks_mut(run * field.bytes.max(1)) {
+        for out in out.chunks_mut(count * field.bytes.max(1)) {
             records.resize(out.len() / field.bytes.max(1) * field.itemsize, 0);
             file.read_at(&mut records, at)?;
             at += records.len() as u64;
@@ -387,14 +450,14 @@ fn copy_rows(target: &Target, part: &Part, rows: Range<u64>, out: &mut [u8]) -> 
             }
             gather_field(&records, field.itemsize, field.offset, field.bytes, out);
         }
-        if target.big_endian {
+        if run.big_endian {
             swap_in_place(out, swap);
         }
         return Ok(hashed.then_some(hasher));
     }
     file.read_at(out, start)?;
     let hasher = hashed.then(|| hash(out));
-    if target.big_endian {
+    if run.big_endian {
         swap_in_place(out, swap);
     }
     Ok(hasher)
@@ -465,8 +528,8 @@ fn write_in_order(target: &Target, parts: &[Part], output: &Output, progress: &P
     let mut next = 0;
     let mut open = None;
     let mut filled = 0;
-    for &index in &target.parts {
-        let part = &parts[index];
+    for run in &target.runs {
+        let part = &parts[run.part];
         read_in_order(&part.data, &part.path, |reader| {
             let mut left = part.header.data_len;
             loop {
@@ -484,7 +547,7 @@ fn write_in_order(target: &Target, parts: &[Part], output: &Output, progress: &P
                 let len = left.min((out.len() - filled) as u64) as usize;
                 let piece = &mut out[filled..filled + len];
                 read_whole(reader, piece, &part.header, &part.path)?;
-                if target.big_endian {
+                if run.big_endian {
                     swap_in_place(piece, target.dtype.swap_unit());
                 }
                 if target.dtype == DType::Bool {

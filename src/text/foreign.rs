@@ -101,7 +101,7 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<()> {
         LfsPointer => error.hint("git lfs pull fetches the file itself"),
         Utf16 => error.hint("iconv -f UTF-16 -t UTF-8 converts it"),
         Utf32 => error.hint("iconv -f UTF-32 -t UTF-8 converts it"),
-        Gzip | Zstd | Bzip2 | Xz => error.hint("decompress it first"),
+        Gzip | Zstd | Bzip2 | Xz => error.hint("compressed twice, or damaged"),
         _ => error,
     })
 }

@@ -12,6 +12,7 @@ use super::record::{Fields, Records};
 use super::rows::{Origin, RowRules};
 use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan, is_complex};
 use super::stream;
+use crate::decompress::Compression;
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
 use crate::input::{Source, SourceFile, SourceStream};
@@ -85,7 +86,16 @@ pub(crate) fn pack(
     if let Some(like) = like {
         tables.become_like(like)?;
         notes.push(tables.describe(&like.plan));
-        return tables.attempt(&like.plan, options.dtype.is_none(), out, write).map(|output| (output, notes));
+        let is_given = options.dtype.is_some();
+        let output = match tables.attempt(&like.plan, !is_given, out, write) {
+            // Large numbers may be whole and rounded, or no whole numbers at all.
+            Err(e) if e.kind() == ErrorKind::TypeMismatch && !is_given => {
+                tables.check_exact(&like.plan)?;
+                tables.attempt(&like.plan, false, out, write)?
+            }
+            result => result?,
+        };
+        return Ok((output, notes));
     }
     let names = tables.names.clone().unwrap_or_default();
     // Who shares the work can't start again with wider types, so every value is looked at before.
@@ -238,6 +248,12 @@ impl<'a> Tables<'a> {
                 list(found)
             ))
             .hint("--header no takes the first line as data"));
+        }
+        if let (None, Some(found)) = (&like.names, &self.names)
+            && self.options.given.header == Header::Auto
+        {
+            return Err(place(format!("expected no header, as {theirs} has none, found {}", list(found)))
+                .hint("--header yes leaves it out, --header no takes it as data"));
         }
         if let (Plan::Matrix(dtype), Some(given)) = (&like.plan, self.options.dtype)
             && *dtype != given
@@ -423,6 +439,49 @@ impl<'a> Tables<'a> {
         }
         sinks.finish()?;
         Ok(Output::Alone(writer))
+    }
+
+    /// An error for the first whole number that the float array it goes to can't hold.
+    fn check_exact(&mut self, plan: &Plan) -> Result<()> {
+        let rules = &self.rules;
+        let is_float = |column: usize| match plan {
+            Plan::Matrix(dtype) => !dtype.is_integer(),
+            Plan::Columns(kinds) => matches!(kinds[column], Kind::Number(dtype) if !dtype.is_integer()),
+        };
+        let check = |piece: &stream::Piece| -> Result<()> {
+            let text = &piece.text[..];
+            let (mut fields, mut scratch) = (Fields::new(), Vec::new());
+            let mut records = Records::new(text, &rules.dialect);
+            while let Some(record) = records.next(&mut fields) {
+                let record = record?;
+                for column in (0..fields.len().min(rules.columns)).filter(|&column| is_float(column)) {
+                    let field = fields.value(text, column, &mut scratch);
+                    if !matches!(classify(field), Class::Int { f64: false, .. }) {
+                        continue;
+                    }
+                    let what = format!(
+                        "expected a whole number that float64 holds exactly, found {}",
+                        quoted(field)
+                    );
+                    let error = Error::new(ErrorKind::Parse, what);
+                    let error = match plan {
+                        Plan::Matrix(dtype) => error.hint(format!("--dtype {dtype} rounds it")),
+                        Plan::Columns(_) => error,
+                    };
+                    return Err(rules.in_field(error, &record, &fields, column, text));
+                }
+            }
+            Ok(())
+        };
+        for table in &mut self.tables {
+            let work = |piece: &stream::Piece| {
+                check(piece).map_err(|e| rules.place(e, &piece.text, 0, piece.origin))
+            };
+            table
+                .run(None, &rules.dialect, work, |()| Ok(ControlFlow::Continue(())))
+                .map_err(|e| e.at(&table.path))?;
+        }
+        Ok(())
     }
 
     /// Looks at every field of every record.
@@ -654,5 +713,11 @@ fn survey_text(rules: &RowRules, text: &[u8], left: &mut u64, surveys: &mut [Col
 
 /// The last extension that is not one of a compression.
 fn extension(path: &Path) -> Option<String> {
-    path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase)
+    let of = |path: &Path| path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    let last = of(path)?;
+    if Compression::is_extension(&last) {
+        path.file_stem().and_then(|stem| of(stem.as_ref()))
+    } else {
+        Some(last)
+    }
 }

@@ -2,6 +2,7 @@
 
 mod convert;
 mod header;
+mod join;
 mod npz;
 
 use arrshard::error::{Error, ErrorKind};

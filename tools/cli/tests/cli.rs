@@ -516,3 +516,41 @@ fn options_reach_the_library() {
     );
     assert_eq!(run(at, ["head", "x"]).out, "  0     1\n1.0  -1.0\n");
 }
+
+#[test]
+fn compressed_inputs_are_what_is_in_them() {
+    let tmp = tempfile::tempdir().unwrap();
+    let text: String = (0..30_000).map(|i| format!("{i},{}.5\n", i * 7)).collect();
+    fs::write(tmp.path().join("in.csv"), &text).unwrap();
+    done(&run(tmp.path(), ["pack", "-q", "in.csv", "-o", "plain"]));
+    // Bytes in the order of their names.
+    let bytes_of = |folder: &str| command::files(&tmp.path().join(folder)).into_values().collect::<Vec<_>>();
+    let expected = bytes_of("plain");
+    let gz = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    // The name does not matter to what it is, but names the format of what is in it.
+    for name in ["in.csv.gz", "in.csv", "in"] {
+        fs::write(tmp.path().join(name), &gz).unwrap();
+        done(&run(tmp.path(), ["pack", "-q", name, "--from", "csv", "-o", "out", "--force"]));
+        assert!(bytes_of("out") == expected);
+    }
+    done(&run_piped(tmp.path(), ["pack", "-q", "-", "--from", "csv", "-o", "out", "--force"], &gz));
+    assert!(bytes_of("out") == expected);
+    let npy = fs::read(tmp.path().join("plain/data/00000.npy")).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&npy).unwrap();
+    fs::write(tmp.path().join("x.npy.gz"), encoder.finish().unwrap()).unwrap();
+    done(&run(tmp.path(), ["pack", "-q", "x.npy.gz", "-o", "out", "--force"]));
+    assert!(bytes_of("out/data") == bytes_of("plain/data"));
+    // A text cut off is no shorter text.
+    fs::write(tmp.path().join("cut.csv.gz"), &gz[..gz.len() / 2]).unwrap();
+    let ended = run(tmp.path(), ["pack", "-q", "cut.csv.gz", "-o", "cut"]);
+    refused(
+        &ended,
+        "cut.csv.gz: expected whole gzip data, found its end too early; the file is damaged or was cut off",
+    );
+    assert!(!tmp.path().join("cut").exists());
+}
