@@ -12,7 +12,6 @@ use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::layout::{ArrayLayout, BLOCK_BYTES, array_bytes};
 use crate::manifest::{
     ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry, name_of_folder, shard_of_file,
-    shard_stem,
 };
 use crate::region::Transfer;
 use crate::seal::{finished, seal_array};
@@ -84,10 +83,10 @@ pub struct Garbage {
 pub fn gc(path: impl AsRef<Path>, dry_run: bool, options: &WriteOptions) -> Result<Garbage> {
     if dry_run {
         let dataset = Dataset::open(path)?;
-        return Garbage::of(dataset.path(), dataset.manifest(), 0);
+        return Garbage::of(dataset.path(), dataset.manifest(), false);
     }
     let mut next = Next::claim(path.as_ref(), options)?;
-    let garbage = Garbage::of(next.base.path(), next.base.manifest(), 0)?;
+    let garbage = Garbage::of(next.base.path(), next.base.manifest(), false)?;
     // A power cut must not lose the manifest that makes them garbage.
     next.storage.sync_folder(next.base.path())?;
     garbage.remove(&next.storage, next.base.path())?;
@@ -98,8 +97,9 @@ pub fn gc(path: impl AsRef<Path>, dry_run: bool, options: &WriteOptions) -> Resu
 }
 
 impl Garbage {
-    /// Files of shards that `manifest` does not name, of generations after `after`.
-    fn of(root: &Path, manifest: &Manifest, after: u64) -> Result<Self> {
+    /// Files of shards of generations that `manifest` does not know yet; unless `only_begun`, also those that
+    /// newer ones have taken the place of.
+    fn of(root: &Path, manifest: &Manifest, only_begun: bool) -> Result<Self> {
         let mut all = Self::default();
         let at = |e| Error::io(root, "list", e);
         for entry in fs::read_dir(root).map_err(at)? {
@@ -114,23 +114,23 @@ impl Garbage {
             if !entry.file_type().map_err(at)?.is_dir() {
                 continue;
             }
-            let named = manifest.array(&array);
-            let shards = named.map(|array| &array.shards[..]).unwrap_or_default();
-            let live: HashSet<String> = shards.iter().zip(0..).map(|(shard, i)| shard.stem(i)).collect();
-            // In a folder that is none of ours a first generation may be anybody's file.
-            let after = if named.is_some() { after } else { after.max(1) };
+            // An array that a repair could not tell is not garbage, nor are shards behind those that it could.
+            let shards = manifest.array(&array).map(|array| &array.shards[..]).unwrap_or_default();
             for entry in fs::read_dir(&path).map_err(at)? {
                 let entry = entry.map_err(at)?;
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                let Some((index, generation, ending)) =
-                    shard_of_file(name.strip_suffix(".partial").unwrap_or(name))
-                else {
+                let whole = name.strip_suffix(".partial").unwrap_or(name);
+                let Some((index, generation, ending)) = shard_of_file(whole) else { continue };
+                let is_shard = matches!(ending, "npy" | "crc" | "blocks");
+                if !is_shard || !entry.file_type().map_err(at)?.is_file() {
                     continue;
-                };
-                let is_whole = !name.ends_with(".partial") && ending != "blocks";
-                let is_live = is_whole && live.contains(&shard_stem(index, generation));
-                if matches!(ending, "npy" | "crc" | "blocks") && generation > after && !is_live {
+                }
+                let live = usize::try_from(index).ok().and_then(|index| shards.get(index));
+                let is_begun = generation > manifest.generation;
+                let is_old = live.is_some_and(|shard| shard.generation > generation);
+                let is_scrap = !shards.is_empty() && (name != whole || ending == "blocks");
+                if is_begun || !only_begun && (is_old || is_scrap) {
                     all.push(entry.path())?;
                 }
             }
@@ -276,8 +276,7 @@ impl Next {
     /// Removes shards in the dataset that no manifest names yet.
     fn sweep(&self) -> Result<()> {
         let dataset = Dataset::open(self.base.path())?;
-        let manifest = dataset.manifest();
-        Garbage::of(dataset.path(), manifest, manifest.generation)?.remove(&self.storage, dataset.path())
+        Garbage::of(dataset.path(), dataset.manifest(), true)?.remove(&self.storage, dataset.path())
     }
 
     /// Adds the rows of `rows`, array by array.

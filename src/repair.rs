@@ -88,11 +88,9 @@ pub fn repair(
             Error::new(ErrorKind::NotFound, "expected shards to tell a manifest from, found none").at(path)
         );
     }
-    let Found { arrays, damage, mut notes } = found;
-    let generation = arrays.iter().flat_map(|array| &array.shards).map(|shard| shard.generation).max();
+    let Found { arrays, damage, mut notes, generation } = found;
     let attributes = Attributes::new();
-    let mut manifest =
-        Manifest { arrays, attributes, generation: generation.unwrap_or(1), strings: Vec::new() };
+    let mut manifest = Manifest { arrays, attributes, generation: generation.max(1), strings: Vec::new() };
     notes.push(
         "attributes, names of columns and the order of the arrays are lost with the manifest".to_owned(),
     );
@@ -133,6 +131,8 @@ struct Found {
     /// Arrays, or ends of arrays, that no manifest can describe any more.
     damage: Vec<Damage>,
     notes: Vec<String>,
+    /// The highest of any file, also of those that are left out: what comes next is after all of them.
+    generation: u64,
 }
 
 /// What is left of a shard.
@@ -270,7 +270,11 @@ impl Found {
         let at = |e| Error::io(folder.path(), "list", e);
         let mut newest = BTreeMap::<u64, u64>::new();
         for entry in fs::read_dir(folder.path()).map_err(at)? {
-            let file = entry.map_err(at)?.file_name();
+            let entry = entry.map_err(at)?;
+            let file = entry.file_name();
+            if !entry.file_type().map_err(at)?.is_file() {
+                continue;
+            }
             let Some((index, generation, ending)) = file.to_str().and_then(shard_of_file) else { continue };
             if !matches!(ending, "npy" | "crc") {
                 continue;
@@ -282,6 +286,7 @@ impl Found {
                 ));
                 continue;
             }
+            self.generation = self.generation.max(generation);
             let newest = newest.entry(index).or_insert(generation);
             *newest = generation.max(*newest);
         }

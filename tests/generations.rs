@@ -473,3 +473,31 @@ fn what_was_begun_can_be_abandoned() {
     assert!(!building.exists());
     assert_eq!(names(&path), before);
 }
+
+#[test]
+fn gc_leaves_what_a_repair_could_not_tell() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("x");
+    part(&path, 0..1500, options());
+    append(&path, &part(&tmp.path().join("more"), 1500..3000, options()), &options()).unwrap();
+    gc(&path, false, &options()).unwrap();
+    let lost = path.join("x/00000.npy");
+    fs::remove_file(&lost).unwrap();
+    fs::remove_file(path.join("x/00000.crc")).unwrap();
+    // A folder that is called like a shard is none.
+    fs::create_dir(path.join("y/00060.npy")).unwrap();
+    for file in ["x/00001.g2.crc", "x/00002.g2.crc", "x/00001.g2.npy", "x/00002.g2.npy"] {
+        let file = path.join(file);
+        let len = fs::metadata(&file).unwrap().len();
+        fs::File::options().write(true).open(&file).unwrap().set_len(len - 1).unwrap();
+    }
+    fs::remove_file(path.join("arrshard.json")).unwrap();
+    let before = names(&path);
+    let repaired = arrshard::repair(&path, false, &options(), &Progress::new()).unwrap();
+    assert!(!repaired.report.is_whole());
+    assert_eq!(repaired.dataset.manifest().generation, 2);
+    assert_eq!(repaired.dataset.read::<i16, Ix1>("y").unwrap().len(), 3000);
+    let garbage = gc(&path, false, &options()).unwrap();
+    assert_eq!(garbage.files, Vec::<PathBuf>::new());
+    assert!(before.is_subset(&names(&path)));
+}
