@@ -257,7 +257,8 @@ fn absent(path: &Path, error: Error) -> Error {
             .is_some_and(|name| !name.is_empty())
     };
     let being_built = whole.file_name().is_some_and(|name| is_staging(name.as_encoded_bytes()))
-        || Staging::path_for(&whole).is_ok_and(|staging| staging.is_dir());
+        || Staging::path_for(&whole)
+            .is_ok_and(|staging| staging.is_dir() && !crate::generation::is_begun(&staging));
     if error.kind() != ErrorKind::NotFound || !being_built {
         return error;
     }

@@ -13,6 +13,7 @@ use crate::layout::{ArrayLayout, BLOCK_BYTES, array_bytes};
 use crate::manifest::{
     ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry, name_of_folder, shard_of_file,
 };
+use crate::plan::PLAN_NAME;
 use crate::region::Transfer;
 use crate::seal::{finished, seal_array};
 use crate::staging::{Staging, claim, clear};
@@ -58,6 +59,17 @@ pub fn add(dataset: impl AsRef<Path>, arrays: &Dataset, options: &WriteOptions) 
     let mut next = Next::claim(dataset.as_ref(), options)?;
     next.begin("add", false)?;
     next.add(arrays)
+}
+
+/// Whether the building folder `path` is that of a next generation, of a dataset that is there.
+pub(crate) fn is_begun(path: &Path) -> bool {
+    path.join(TASK_NAME).symlink_metadata().is_ok()
+}
+
+/// The generation of the dataset in the folder `target` that a killed writer has begun to go on from.
+pub(crate) fn begun_from(target: &Path) -> Option<u64> {
+    let task = fs::read_to_string(Staging::path_for(target).ok()?.join(TASK_NAME)).ok()?;
+    task.lines().next()?.rsplit_once(" of generation ")?.1.parse().ok()
 }
 
 /// Files that [`gc`] has removed, or would.
@@ -602,7 +614,10 @@ impl Next {
     /// nothing of the kind.
     pub(crate) fn discard(target: &Path) -> Result<bool> {
         let path = Staging::path_for(target)?;
-        if path.join(TASK_NAME).symlink_metadata().is_err() {
+        // Killed before it had said what it is about to do, it has left nothing that another can use.
+        let is_other =
+            [PLAN_NAME, MANIFEST_NAME].iter().any(|name| path.join(name).symlink_metadata().is_ok());
+        if is_other || !path.is_dir() || Dataset::open(target).is_err() {
             return Ok(false);
         }
         let mut next = Self::claim(target, &WriteOptions::new())?;

@@ -8,7 +8,7 @@ use crate::npy::NpyOptions;
 use crate::output::{Together, fingerprint};
 use crate::plan::READ_AS;
 use crate::progress::Progress;
-use crate::text::{Delimiter, Like, TextOptions};
+use crate::text::{Delimiter, Like, TextOptions, vectors};
 use crate::writer::WriteOptions;
 use std::path::Path;
 
@@ -29,6 +29,9 @@ pub enum Format {
     Npy,
     /// NumPy's archive of array files.
     Npz,
+    /// Vectors with a token each, as word2vec and GloVe write them: arrays `vectors` and `tokens`. word2vec's binary form
+    /// too.
+    Word2vec,
 }
 
 /// What becomes of the dataset that inputs are packed into.
@@ -235,6 +238,12 @@ fn create(
             let npy = NpyOptions { name: options.name.clone(), as_bf16: options.as_bf16 };
             (crate::npy::pack(sources, out, &npy, options.write.clone(), together, progress)?, Vec::new())
         }
+        Some(Kind::Vectors) => {
+            let mut text = options.text.clone();
+            let vectors = like.and_then(|like| like.array(vectors::VECTORS).ok());
+            text.dtype = text.dtype.or(vectors.map(|array| array.layout.dtype()));
+            vectors::pack(sources, out, &text, &options.write, together, progress)?
+        }
         Some(Kind::Text) => {
             let mut text = options.text.clone();
             text.name.clone_from(&options.name);
@@ -260,6 +269,7 @@ fn create(
 enum Kind {
     Npy,
     Text,
+    Vectors,
 }
 
 impl Kind {
@@ -267,6 +277,7 @@ impl Kind {
         match self {
             Kind::Npy => "npy or npz",
             Kind::Text => "text",
+            Kind::Vectors => "word2vec",
         }
     }
 }
@@ -276,6 +287,7 @@ fn kind_of(source: &mut Source, format: Format) -> Result<Kind> {
     match format {
         Format::Npy | Format::Npz => return Ok(Kind::Npy),
         Format::Tsv | Format::Csv | Format::Text => return Ok(Kind::Text),
+        Format::Word2vec => return Ok(Kind::Vectors),
         Format::Auto => {}
     }
     let start = source.peek(8)?;

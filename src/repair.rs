@@ -8,6 +8,7 @@ use crate::dataset::Dataset;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
 use crate::folder::{Folder, read_exact_at};
+use crate::generation::begun_from;
 use crate::layout::{ArrayLayout, DEFAULT_SHARD_BYTES, HEADER_BYTES};
 use crate::manifest::{
     ArrayEntry, Attributes, MANIFEST_NAME, Manifest, ShardEntry, name_of_folder, shard_of_file, shard_stem,
@@ -79,7 +80,8 @@ pub fn repair(
             Error::new(ErrorKind::Incomplete, "expected a sealed dataset, found one being written").at(path)
         );
     }
-    let mut found = Found::default();
+    // What a killed writer has begun was never part of the dataset.
+    let mut found = Found { known: begun_from(path).unwrap_or(u64::MAX), ..Found::default() };
     for name in array_names(path)? {
         found.array(&folder, &name)?;
     }
@@ -88,7 +90,10 @@ pub fn repair(
             Error::new(ErrorKind::NotFound, "expected shards to tell a manifest from, found none").at(path)
         );
     }
-    let Found { arrays, damage, mut notes, generation } = found;
+    let Found { arrays, damage, mut notes, generation, passed_over, .. } = found;
+    if passed_over > 0 {
+        notes.push(format!("{passed_over} files of a generation that was being written are passed over"));
+    }
     let attributes = Attributes::new();
     let mut manifest = Manifest { arrays, attributes, generation: generation.max(1), strings: Vec::new() };
     notes.push(
@@ -133,6 +138,10 @@ struct Found {
     notes: Vec<String>,
     /// The highest of any file, also of those that are left out: what comes next is after all of them.
     generation: u64,
+    /// The highest that was there, where a killed writer has said so.
+    known: u64,
+    /// Files of higher ones.
+    passed_over: u64,
 }
 
 /// What is left of a shard.
@@ -284,6 +293,10 @@ impl Found {
                     "{}: shard {index} is passed over, as no manifest could name so many",
                     quoted(name.as_bytes())
                 ));
+                continue;
+            }
+            if generation > self.known {
+                self.passed_over += 1;
                 continue;
             }
             self.generation = self.generation.max(generation);

@@ -501,3 +501,36 @@ fn gc_leaves_what_a_repair_could_not_tell() {
     assert_eq!(garbage.files, Vec::<PathBuf>::new());
     assert!(before.is_subset(&names(&path)));
 }
+
+#[test]
+fn a_manifest_lost_while_rows_come_is_rebuilt_without_them() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("x");
+    let base = part(&path, 0..1500, options());
+    let id = base.manifest().id().unwrap();
+    let before = names(&path);
+    append(&path, &part(&tmp.path().join("more"), 1500..3000, options()), &options()).unwrap();
+    // As a writer leaves it that was killed before the manifest.
+    let building = tmp.path().join(".x.building");
+    fs::create_dir(&building).unwrap();
+    fs::write(building.join("task"), format!("{id} of generation 1\nappend\n")).unwrap();
+    fs::remove_file(path.join("arrshard.json")).unwrap();
+    let repaired = arrshard::repair(&path, false, &options(), &Progress::new()).unwrap();
+    assert!(repaired.report.is_whole(), "{:?}", repaired.report);
+    assert_eq!(repaired.dataset.array("x").unwrap().layout.rows(), 1500);
+    assert_eq!(repaired.dataset.manifest().generation, 1);
+    assert!(
+        repaired.notes.iter().any(|note| note.contains("6 files of a generation")),
+        "{:?}",
+        repaired.notes
+    );
+    Shared::discard(&path).unwrap();
+    assert!(!building.exists());
+    assert_eq!(names(&path), before);
+    // Killed before it could say anything.
+    fs::create_dir(&building).unwrap();
+    fs::write(building.join("task.partial"), "").unwrap();
+    Shared::discard(&path).unwrap();
+    assert!(!building.exists());
+    assert!(Shared::discard(&path).is_err(), "nothing is left to give up");
+}

@@ -20,6 +20,34 @@ pub(crate) struct Rows {
     fault: Option<Error>,
 }
 
+impl Rows {
+    /// A matrix and a string for each of its rows.
+    pub(crate) fn vectors(
+        bytes: Buffer,
+        row_bytes: usize,
+        ends: Vec<u64>,
+        tokens: Vec<u8>,
+        fault: Option<Error>,
+    ) -> Self {
+        let parts =
+            vec![Part::Numbers { bytes, row_bytes }, Part::Text { ends: ends.clone(), bytes: tokens }];
+        Self { rows: ends.len(), parts, fault }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of all values.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = |part: &Part| match part {
+            Part::Numbers { bytes, .. } => bytes.bytes().len(),
+            Part::Text { bytes, .. } => bytes.len(),
+        };
+        self.parts.iter().map(bytes).sum()
+    }
+}
+
 /// The values of one array.
 enum Part {
     /// Row-major bytes.

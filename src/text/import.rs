@@ -45,14 +45,16 @@ pub struct TextOptions {
     pub allow_overflow: bool,
     /// Name of a matrix.
     pub name: String,
+    /// Of word2vec: values of a vector; by what the lines have if not given.
+    pub dim: Option<u64>,
 }
 
 /// An input with what has been found out about it.
-struct Table {
-    source: Source,
-    path: PathBuf,
+pub(super) struct Table {
+    pub(super) source: Source,
+    pub(super) path: PathBuf,
     /// Where its records start.
-    origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// All inputs of a conversion, and what they have in common.
@@ -511,7 +513,7 @@ impl<'a> Tables<'a> {
 
 impl Table {
     /// Runs the engine for streams from the first record on; `tee` keeps what a stream gives.
-    fn run<O: Send>(
+    pub(super) fn run<O: Send>(
         &mut self,
         tee: Option<(&File, &Path)>,
         dialect: &Dialect,

@@ -27,6 +27,7 @@ mod rows;
 mod schema;
 mod simd;
 mod stream;
+pub(crate) mod vectors;
 
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
 pub use import::TextOptions;

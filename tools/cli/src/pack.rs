@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// How inputs are read, whatever becomes of them.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// auto, tsv, csv, text (runs of blanks), npy or npz
+    /// auto, tsv, csv, text (runs of blanks), npy, npz or word2vec (GloVe too)
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
     /// Bytes of data in a shard, about: 64KiB, 1GB, 4096 …
@@ -72,7 +72,6 @@ enum From {
     Text,
     Npy,
     Npz,
-    #[value(hide = true)]
     Word2vec,
     #[value(hide = true)]
     Svmlight,
@@ -146,7 +145,7 @@ impl Reading {
     pub(crate) fn options(&self, text: &TextArgs, write: WriteOptions) -> Result<PackOptions> {
         let later = |name: &str| {
             Err(Error::new(ErrorKind::Unsupported, format!("expected --from of this version, found {name}"))
-                .hint("it has tsv, csv, text, npy and npz"))
+                .hint("it has tsv, csv, text, npy, npz and word2vec"))
         };
         let format = match self.from {
             From::Auto => Format::Auto,
@@ -155,7 +154,7 @@ impl Reading {
             From::Text => Format::Text,
             From::Npy => Format::Npy,
             From::Npz => Format::Npz,
-            From::Word2vec => return later("word2vec"),
+            From::Word2vec => Format::Word2vec,
             From::Svmlight => return later("svmlight"),
         };
         Ok(PackOptions {
