@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// How inputs are read, whatever becomes of them.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// auto, tsv, csv, text (runs of blanks), npy, npz or word2vec (GloVe too)
+    /// auto, tsv, csv, text (blanks), word2vec, npy or npz
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
     /// Bytes of data in a shard, about: 64KiB, 1GB, 4096 …
