@@ -41,7 +41,7 @@ pub(crate) struct TextArgs {
     /// Line ends: lf is LF and CRLF, any also CR
     #[arg(long, value_name = "auto|lf|any", value_enum, default_value_t, hide_possible_values = true)]
     line_end: LineEndArg,
-    /// Of word2vec and GloVe: numbers in a vector [default: by the lines]
+    /// Of word2vec: numbers in a vector [default: by the lines]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     dim: Option<u64>,
     /// Numbers beyond the range of their float type become infinite
