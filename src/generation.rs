@@ -18,6 +18,7 @@ use crate::region::Transfer;
 use crate::seal::{finished, seal_array};
 use crate::staging::{Staging, claim, clear};
 use crate::storage::Storage;
+use crate::text::svmlight::SPARSE;
 use crate::verify::check_shard;
 use crate::writer::WriteOptions;
 use std::collections::{BTreeMap, HashSet};
@@ -298,6 +299,13 @@ impl Next {
     }
 
     fn append_rows(mut self, rows: &Dataset) -> Result<Dataset> {
+        if self.base.attributes().contains_key(SPARSE) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected arrays whose rows can be appended, found a sparse matrix in compressed rows",
+            )
+            .hint("pack all inputs together"));
+        }
         let (old, new) = (tables(self.base.manifest()), tables(rows.manifest()));
         let missing = old.keys().find(|name| !new.contains_key(*name));
         let foreign = new.keys().find(|name| !old.contains_key(*name));

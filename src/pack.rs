@@ -8,7 +8,7 @@ use crate::npy::NpyOptions;
 use crate::output::{Together, fingerprint};
 use crate::plan::READ_AS;
 use crate::progress::Progress;
-use crate::text::{Delimiter, Like, TextOptions, vectors};
+use crate::text::{Delimiter, Like, TextOptions, svmlight, vectors};
 use crate::writer::WriteOptions;
 use std::path::Path;
 
@@ -32,6 +32,9 @@ pub enum Format {
     /// Vectors with a token each, as word2vec and GloVe write them: arrays `vectors` and `tokens`. word2vec's binary form
     /// too.
     Word2vec,
+    /// Sparse rows, as svmlight and libsvm write them: arrays `data`, `indices`, `indptr` as SciPy's `csr_matrix` takes them,
+    /// `labels`, and `qid` where there are such. The shape of the matrix is in the attributes.
+    Svmlight,
 }
 
 /// What becomes of the dataset that inputs are packed into.
@@ -238,6 +241,9 @@ fn create(
             let npy = NpyOptions { name: options.name.clone(), as_bf16: options.as_bf16 };
             (crate::npy::pack(sources, out, &npy, options.write.clone(), together, progress)?, Vec::new())
         }
+        Some(Kind::Sparse) => {
+            svmlight::pack(sources, out, &options.text, &options.write, together, progress)?
+        }
         Some(Kind::Vectors) => {
             let mut text = options.text.clone();
             let vectors = like.and_then(|like| like.array(vectors::VECTORS).ok());
@@ -270,6 +276,7 @@ enum Kind {
     Npy,
     Text,
     Vectors,
+    Sparse,
 }
 
 impl Kind {
@@ -278,6 +285,7 @@ impl Kind {
             Kind::Npy => "npy or npz",
             Kind::Text => "text",
             Kind::Vectors => "word2vec",
+            Kind::Sparse => "svmlight",
         }
     }
 }
@@ -288,6 +296,7 @@ fn kind_of(source: &mut Source, format: Format) -> Result<Kind> {
         Format::Npy | Format::Npz => return Ok(Kind::Npy),
         Format::Tsv | Format::Csv | Format::Text => return Ok(Kind::Text),
         Format::Word2vec => return Ok(Kind::Vectors),
+        Format::Svmlight => return Ok(Kind::Sparse),
         Format::Auto => {}
     }
     let start = source.peek(8)?;

@@ -12,6 +12,7 @@ use super::record::{Fields, Records};
 use super::rows::{Origin, RowRules};
 use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan, is_complex};
 use super::stream;
+use super::svmlight::SparseOptions;
 use crate::decompress::Compression;
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
@@ -47,6 +48,8 @@ pub struct TextOptions {
     pub name: String,
     /// Of word2vec: values of a vector; by what the lines have if not given.
     pub dim: Option<u64>,
+    /// Of svmlight.
+    pub sparse: SparseOptions,
 }
 
 /// An input with what has been found out about it.
@@ -533,7 +536,7 @@ impl Table {
     }
 
     /// Makes a stream the file that holds what it has given so far and the rest of it.
-    fn keep(&mut self, file: File, path: &Path) -> Result<()> {
+    pub(super) fn keep(&mut self, file: File, path: &Path) -> Result<()> {
         if let Source::Stream(stream) = &mut self.source {
             io::copy(&mut Tee { stream, file: &file, path }, &mut io::sink())
                 .map_err(|e| crate::input::read_error(e, &self.path))?;
@@ -544,7 +547,7 @@ impl Table {
 }
 
 /// A file without a name, gone with its descriptor.
-fn spool_file(path: &Path) -> Result<File> {
+pub(super) fn spool_file(path: &Path) -> Result<File> {
     let file = File::options()
         .create_new(true)
         .read(true)

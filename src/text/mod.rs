@@ -27,6 +27,7 @@ mod rows;
 mod schema;
 mod simd;
 mod stream;
+pub(crate) mod svmlight;
 pub(crate) mod vectors;
 
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
@@ -35,3 +36,4 @@ pub(crate) use import::pack;
 pub use record::{Fields, Record, Records};
 pub use schema::Layout;
 pub(crate) use schema::Like;
+pub use svmlight::{IndexBase, SparseOptions};

@@ -32,6 +32,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     let write = WriteOptions::new().sync(!args.no_sync);
-    let options = PackOptions { mode: Mode::Add, ..args.reading.options(&args.text, write)? };
+    let options = PackOptions { mode: Mode::Add, ..args.reading.options(&args.text, write) };
     convert(&args.input, &args.dataset, &options, work)
 }

@@ -2,7 +2,9 @@
 
 use arrshard::DType;
 use arrshard::text::detect::Given;
-use arrshard::text::{Delimiter, Header, Layout, LineEnd, Missing, Ragged, TextOptions};
+use arrshard::text::{
+    Delimiter, Header, IndexBase, Layout, LineEnd, Missing, Ragged, SparseOptions, TextOptions,
+};
 use clap::{Args, ValueEnum};
 
 #[derive(Args)]
@@ -44,6 +46,15 @@ pub(crate) struct TextArgs {
     /// Of word2vec: numbers in a vector [default: by the lines]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     dim: Option<u64>,
+    /// Of svmlight: whether indices count from 0 [default: auto]
+    #[arg(long, value_name = "auto|yes|no", value_enum, hide_possible_values = true)]
+    zero_based: Option<HeaderArg>,
+    /// Of svmlight: columns of the matrix [default: the highest index]
+    #[arg(long, value_name = "N")]
+    features: Option<u64>,
+    /// Of svmlight: each line has a list of labels
+    #[arg(long)]
+    multilabel: bool,
     /// Numbers beyond the range of their float type become infinite
     #[arg(long)]
     allow_overflow: bool,
@@ -85,6 +96,15 @@ impl TextArgs {
             },
             allow_overflow: self.allow_overflow,
             dim: self.dim,
+            sparse: SparseOptions {
+                base: match self.zero_based {
+                    None | Some(HeaderArg::Auto) => IndexBase::Auto,
+                    Some(HeaderArg::Yes) => IndexBase::Zero,
+                    Some(HeaderArg::No) => IndexBase::One,
+                },
+                features: self.features,
+                multilabel: self.multilabel,
+            },
             ..TextOptions::default()
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// How inputs are read, whatever becomes of them.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// auto, tsv, csv, text (blanks), word2vec, npy or npz
+    /// auto, tsv, csv, text, word2vec, svmlight, npy or npz
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     from: From,
     /// Bytes of data in a shard, about: 64KiB, 1GB, 4096 …
@@ -73,7 +73,6 @@ enum From {
     Npy,
     Npz,
     Word2vec,
-    #[value(hide = true)]
     Svmlight,
 }
 
@@ -104,7 +103,7 @@ pub(crate) fn run(args: &Args, work: &Work) -> Outcome {
     }
     let write = WriteOptions::new().sync(!args.place.no_sync).replace(args.place.force);
     let mode = if args.append { Mode::Append } else { Mode::Create };
-    let options = PackOptions { mode, part: args.part, ..args.reading.options(&args.text, write)? };
+    let options = PackOptions { mode, part: args.part, ..args.reading.options(&args.text, write) };
     convert(&args.input, out, &options, work)
 }
 
@@ -142,11 +141,7 @@ fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>> {
 }
 
 impl Reading {
-    pub(crate) fn options(&self, text: &TextArgs, write: WriteOptions) -> Result<PackOptions> {
-        let later = |name: &str| {
-            Err(Error::new(ErrorKind::Unsupported, format!("expected --from of this version, found {name}"))
-                .hint("it has tsv, csv, text, npy, npz and word2vec"))
-        };
+    pub(crate) fn options(&self, text: &TextArgs, write: WriteOptions) -> PackOptions {
         let format = match self.from {
             From::Auto => Format::Auto,
             From::Tsv => Format::Tsv,
@@ -155,9 +150,9 @@ impl Reading {
             From::Npy => Format::Npy,
             From::Npz => Format::Npz,
             From::Word2vec => Format::Word2vec,
-            From::Svmlight => return later("svmlight"),
+            From::Svmlight => Format::Svmlight,
         };
-        Ok(PackOptions {
+        PackOptions {
             format,
             text: text.options(),
             as_bf16: self.raw == Some(Raw::Bf16),
@@ -165,7 +160,7 @@ impl Reading {
             write: write.shard_bytes(self.shard_size),
             resume: self.resume,
             ..PackOptions::default()
-        })
+        }
     }
 }
 

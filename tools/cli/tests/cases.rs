@@ -206,6 +206,9 @@ fn failed(error: &Value, ended: &Ended, at: &Path, beside: usize) -> Check {
 fn dataset(expect: &Value, path: &Path, expected: Expected<'_>) -> Check {
     let found = Found::open(path)?;
     let arrays = expect["arrays"].as_array().unwrap();
+    if expect["layout"] == "svmlight" {
+        return sparse(expect, path, &found, expected);
+    }
     let summary = |arrays: &[(String, String, Vec<u64>)]| format!("{arrays:?}");
     if found.arrays.len() != arrays.len() {
         return Err(format!("expected {} arrays, found {}", arrays.len(), summary(&found.arrays)));
@@ -246,6 +249,59 @@ fn dataset(expect: &Value, path: &Path, expected: Expected<'_>) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+/// Compares a dataset with a sparse matrix, which is expected dense, and what stands beside it.
+fn sparse(expect: &Value, path: &Path, found: &Found, expected: Expected<'_>) -> Check {
+    let whole = |name: &str| -> Result<Vec<usize>, String> {
+        let values = found.values(name, "int64")?;
+        values
+            .iter()
+            .map(|value| value.parse::<usize>().map_err(|e| format!("{name}: {value:?}: {e}")))
+            .collect()
+    };
+    let manifest: Value = serde_json::from_slice(&fs::read(path.join("arrshard.json")).unwrap()).unwrap();
+    let lists = |name: &str, values: &[String]| -> Result<Vec<Vec<String>>, String> {
+        Ok(whole(name)?.windows(2).map(|ends| values[ends[0]..ends[1]].to_vec()).collect())
+    };
+    for array in expect["arrays"].as_array().unwrap() {
+        let (name, dtype) = (array["name"].as_str().unwrap(), array["dtype"].as_str().unwrap());
+        if !found.arrays.iter().any(|(found, as_dtype, _)| found == name && as_dtype == dtype) {
+            return Err(format!("expected {name} {dtype}, found {:?}", found.arrays));
+        }
+        let values = found.values(name, dtype)?;
+        if name != "data" {
+            same(&expected(array, dtype)?, &values).map_err(|e| format!("{name}: {e}"))?;
+            continue;
+        }
+        if manifest["attributes"]["csr"]["shape"] != array["shape"] {
+            return Err(format!("expected shape {}, found {}", array["shape"], manifest["attributes"]));
+        }
+        let width = array["shape"][1].as_u64().unwrap() as usize;
+        let zero = from_json(&serde_json::json!({ "values": [0] }), dtype)?.remove(0);
+        let indices: Vec<String> = whole("indices")?.iter().map(usize::to_string).collect();
+        let rows = lists("indptr", &indices)?.into_iter().zip(lists("indptr", &values)?);
+        let mut dense: Vec<String> = Vec::new();
+        for (indices, values) in rows {
+            let start = dense.len();
+            dense.resize(start + width, zero.clone());
+            indices.iter().zip(values).for_each(|(i, v)| dense[start + i.parse::<usize>().unwrap()] = v);
+        }
+        if let Some(rows) = array["rows"].as_object() {
+            for (row, wanted) in rows {
+                let start = row.parse::<usize>().unwrap() * width;
+                let wanted = from_json(&serde_json::json!({ "values": wanted }), dtype)?;
+                same(&wanted, &dense[start..start + width]).map_err(|e| format!("row {row}: {e}"))?;
+            }
+            continue;
+        }
+        same(&expected(array, dtype)?, &dense).map_err(|e| format!("{name}: {e}"))?;
+    }
+    let Some(labels) = expect["labels"].as_array() else { return Ok(()) };
+    let wanted: Vec<Vec<String>> =
+        labels.iter().map(|list| list.as_array().unwrap().iter().map(Value::to_string).collect()).collect();
+    let labels = lists("labels_indptr", &found.values("labels", "int64")?)?;
+    if labels == wanted { Ok(()) } else { Err(format!("expected labels {wanted:?}, found {labels:?}")) }
 }
 
 fn same(wanted: &[String], found: &[String]) -> Check {

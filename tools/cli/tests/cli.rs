@@ -111,8 +111,6 @@ fn an_output_is_proposed() {
     refused(&ended, "expected -o OUT, found none; for example -o e.npy, or - for standard output");
     let ended = run(tmp.path(), ["pack", "-", "-", "-o", "x"]);
     refused(&ended, "expected standard input once, found it 2 times");
-    let ended = run(tmp.path(), ["pack", &demo(), "-o", "x", "--from", "svmlight"]);
-    refused(&ended, "expected --from of this version, found svmlight; it has tsv, csv, text, npy, npz and word2vec");
 }
 
 #[test]

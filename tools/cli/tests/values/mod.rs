@@ -78,6 +78,9 @@ pub(crate) fn from_json(array: &Value, dtype: &str) -> Result<Vec<String>, Strin
     let dtype = DType::from_name(dtype).ok_or("no such dtype")?;
     if let Some(bits) = array["bits"].as_array() {
         let key = |bits: &Value| {
+            if bits == "nan" {
+                return json_key(bits, dtype);
+            }
             let bits = u64::from_str_radix(bits.as_str().unwrap(), 16).unwrap();
             match dtype {
                 DType::Float16 => f16::from_bits(bits as u16).key(),
