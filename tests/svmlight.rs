@@ -51,16 +51,19 @@ fn rows_of_any_length_come_back() {
                 let value = roll(1 << 30) as f64 / 1024.0 - 1000.0;
                 write!(text, "{}{}:{value:e}", [" ", "\t", "  "][roll(3) as usize], index - 1 + base)
                     .unwrap();
-                (data.push(value), indices.push(index as i64 - 1));
+                data.push(value);
+                indices.push(index as i64 - 1);
             }
             // Only the last row tells that indices count from 0.
             if row == 59_999 && base == 0 {
                 let row_start = text.rfind('\n').unwrap_or(0) + 1;
                 let kept = *indptr.last().unwrap() as usize;
                 text.truncate(row_start);
-                (data.truncate(kept), indices.truncate(kept));
+                data.truncate(kept);
+                indices.truncate(kept);
                 write!(text, "{label:+} 0:5").unwrap();
-                (data.push(5.0), indices.push(0));
+                data.push(5.0);
+                indices.push(0);
             }
             text += ["\n", " \r\n", " # 1:2\n"][roll(3) as usize];
             indptr.push(indices.len() as i64);

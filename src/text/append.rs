@@ -144,7 +144,7 @@ fn fill_columns(
         if !rules.has_width(&record, &fields).map_err(place)? {
             continue;
         }
-        for (index, part) in parts.iter_mut().enumerate() {
+        for (&index, part) in rules.select.iter().zip(parts.iter_mut()) {
             match part {
                 Builder::Numbers(dtype, bytes) => with_element!(*dtype, T => {
                     let value = rules.number::<T>(text, &record, &fields, index, &mut scratch).map_err(place)?;

@@ -4,10 +4,10 @@
 use super::append::{self, Sinks};
 use super::count::last_record_end;
 use super::detect::{self, Classified, Detected, Given, detect};
-use super::dialect::{Dialect, Header, Missing, Ragged};
+use super::dialect::{Delimiter, Dialect, Header, Missing, Ragged};
 use super::direct::{Indexed, fill_matrix};
 use super::index::Index;
-use super::number::{Class, NumberOptions, classify};
+use super::number::{Class, Notation, NumberOptions, classify};
 use super::record::{Fields, Records};
 use super::rows::{Origin, RowRules};
 use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan, is_complex};
@@ -46,6 +46,10 @@ pub struct TextOptions {
     pub allow_overflow: bool,
     /// Name of a matrix.
     pub name: String,
+    /// Which columns are wanted, in this order: by name, by number from 0, or by a run of numbers `A:B`. All if empty.
+    pub columns: Vec<String>,
+    /// How numbers are written.
+    pub notation: Notation,
     /// Of word2vec: values of a vector; by what the lines have if not given.
     pub dim: Option<u64>,
     /// Of svmlight.
@@ -86,6 +90,7 @@ pub(crate) fn pack(
 ) -> Result<(Output, Vec<String>)> {
     let mut notes = Vec::new();
     check_missing(&options.given.missing)?;
+    check_notation(&options.notation)?;
     let (mut tables, mut surveys) = Tables::open(sources, options, like, progress, &mut notes)?;
     tables.together = together;
     if let Some(like) = like {
@@ -186,7 +191,7 @@ impl<'a> Tables<'a> {
                     (found, sample) = (with_names, rest);
                 }
             }
-            if let Some((_, None, first)) = &known
+            if let Some((rules, None, first)) = &known
                 && found.names.is_some()
             {
                 let names = found.names.unwrap_or_default();
@@ -195,17 +200,32 @@ impl<'a> Tables<'a> {
                 (found, sample) = look(&mut source, &given).map_err(|e| e.at(&path))?;
                 // Names in a comment are left out with it.
                 if found.data_start != with_names {
-                    no_header(&names, line, &surveys, first).map_err(|e| e.at(&path))?;
+                    no_header(&names, &rules.select, line, &surveys, first).map_err(|e| e.at(&path))?;
                 }
             }
             let rules = match &known {
                 None => {
+                    if found.dialect.delimiter == Delimiter::Byte(options.notation.decimal) {
+                        let mark = quoted(&[options.notation.decimal]);
+                        return Err(Error::new(
+                            ErrorKind::InvalidArgument,
+                            format!("expected a delimiter beside the decimal mark {mark}, found the same"),
+                        )
+                        .hint("--delimiter says what separates the fields")
+                        .at(&path));
+                    }
                     notes.push(format!("{}: {found}{}", escape_path(&path), otherwise(&options.given)));
+                    let width = found.columns.len();
+                    let select =
+                        select(&options.columns, width, found.names.as_deref()).map_err(|e| e.at(&path))?;
                     let rules = RowRules {
                         dialect: found.dialect.clone(),
-                        columns: found.columns.len(),
+                        width,
+                        columns: select.len(),
+                        select,
                         named: found.names.is_some(),
                         number: NumberOptions { allow_overflow: options.allow_overflow },
+                        notation: options.notation,
                     };
                     surveys = vec![ColumnSurvey::default(); rules.columns];
                     known = Some((rules.clone(), found.names.clone(), path.clone()));
@@ -224,6 +244,13 @@ impl<'a> Tables<'a> {
         let Some((rules, names, _)) = known else {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         };
+        let names = names.map(|names| {
+            rules
+                .select
+                .iter()
+                .map(|&index| names.get(index).cloned().unwrap_or_default())
+                .collect::<Vec<_>>()
+        });
         inputs.push(format!("{READ_AS}{:08x}", crate::checksum::crc32(format!("{rules:?}").as_bytes())));
         let together = Together::default();
         let tables = Self { tables, rules, names, options, progress, together, inputs, indexed: None };
@@ -305,7 +332,10 @@ impl<'a> Tables<'a> {
     fn column_names(&self) -> Vec<String> {
         let named = self.names.as_deref().unwrap_or_default();
         (0..self.rules.columns)
-            .map(|i| named.get(i).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("f{i}")))
+            .map(|i| {
+                let name = named.get(i).filter(|name| !name.is_empty()).cloned();
+                name.unwrap_or_else(|| format!("f{}", self.rules.select[i]))
+            })
             .collect()
     }
 
@@ -459,9 +489,10 @@ impl<'a> Tables<'a> {
             let mut records = Records::new(text, &rules.dialect);
             while let Some(record) = records.next(&mut fields) {
                 let record = record?;
-                for column in (0..fields.len().min(rules.columns)).filter(|&column| is_float(column)) {
+                let wanted = rules.select.iter().enumerate().filter(|(column, _)| is_float(*column));
+                for (_, &column) in wanted {
                     let field = fields.value(text, column, &mut scratch);
-                    if !matches!(classify(field), Class::Int { f64: false, .. }) {
+                    if !matches!(rules.classify(field), Class::Int { f64: false, .. }) {
                         continue;
                     }
                     let what = format!(
@@ -627,8 +658,15 @@ fn like_the_first(given: &Given, rules: &RowRules) -> Given {
 
 /// Refuses names over columns of which the first input, which had none, has only numbers: they are
 /// no values, and to leave them out would be a guess.
-fn no_header(names: &[String], line: u64, surveys: &[ColumnSurvey], first: &Path) -> Result<()> {
-    match names.iter().zip(surveys).position(|(_, survey)| survey.is_numeric()) {
+fn no_header(
+    names: &[String],
+    select: &[usize],
+    line: u64,
+    surveys: &[ColumnSurvey],
+    first: &Path,
+) -> Result<()> {
+    let numeric = select.iter().zip(surveys).find(|(_, survey)| survey.is_numeric());
+    match numeric.map(|(&index, _)| index).filter(|&index| index < names.len()) {
         None => Ok(()),
         Some(column) => Err(Error::new(
             ErrorKind::Parse,
@@ -647,10 +685,10 @@ fn no_header(names: &[String], line: u64, surveys: &[ColumnSurvey], first: &Path
 /// A later input has the columns of the first.
 fn same_table(rules: &RowRules, names: Option<&[String]>, found: &Detected, first: &Path) -> Result<()> {
     let columns = found.columns.len();
-    if columns != rules.columns {
+    if columns != rules.width {
         return Err(Error::new(
             ErrorKind::Parse,
-            format!("expected {} columns as in {}, found {columns}", rules.columns, escape_path(first)),
+            format!("expected {} columns as in {}, found {columns}", rules.width, escape_path(first)),
         ));
     }
     let differs = |names: &[String]| found.names.as_deref().is_some_and(|found| found != names);
@@ -678,6 +716,55 @@ fn otherwise(given: &Given) -> String {
     ];
     let options: Vec<_> = guessed.iter().filter(|(_, guessed)| *guessed).map(|(name, _)| *name).collect();
     if options.is_empty() { String::new() } else { format!("; otherwise by {}", options.join(", ")) }
+}
+
+/// The fields that are wanted: by name, by number from 0, or a run of numbers `A:B`. All if none is asked for.
+fn select(wanted: &[String], width: usize, names: Option<&[String]>) -> Result<Vec<usize>> {
+    let mut select = Vec::new();
+    for text in wanted {
+        let by_name = names.and_then(|names| names.iter().position(|name| name == text));
+        let number =
+            |text: &str, absent| if text.is_empty() { Some(absent) } else { text.parse::<usize>().ok() };
+        let run = || match text.split_once(':') {
+            Some((start, end)) => Some(number(start, 0)?..number(end, width)?),
+            None => text.parse::<usize>().ok().map(|index| index..index.saturating_add(1)),
+        };
+        match by_name.map(|index| index..index + 1).or_else(run) {
+            Some(run) if run.end <= width && run.start < run.end => select.extend(run),
+            _ => {
+                let known = match names {
+                    Some(names) => format!(": {}", escape(names.join(", ").as_bytes(), 400)),
+                    None => String::new(),
+                };
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!("expected one of {width} columns, found {}", quoted(text.as_bytes())),
+                )
+                .hint(format!("by name, or by number from 0 to {}{known}", width.saturating_sub(1))));
+            }
+        }
+    }
+    Ok(if wanted.is_empty() { (0..width).collect() } else { select })
+}
+
+/// A mark that has two meanings has none.
+fn check_notation(notation: &Notation) -> Result<()> {
+    let Notation { decimal, thousands, .. } = *notation;
+    let is_mark =
+        |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_alphanumeric() && !b"+-\"#".contains(&byte);
+    let fits = |byte: u8| is_mark(byte) || matches!(byte, b' ' | b'\'');
+    let bad = if !is_mark(decimal) {
+        Some(decimal)
+    } else {
+        thousands.filter(|&byte| !fits(byte) || byte == decimal)
+    };
+    match bad {
+        None => Ok(()),
+        Some(byte) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("expected two different marks for decimals and thousands, found {}", quoted(&[byte])),
+        )),
+    }
 }
 
 /// What stands for no value must be one.
@@ -708,8 +795,9 @@ fn survey_text(rules: &RowRules, text: &[u8], left: &mut u64, surveys: &mut [Col
         let record = record?;
         if rules.has_width(&record, &fields)? {
             *left -= 1;
-            for (index, survey) in surveys.iter_mut().enumerate() {
-                survey.add(fields.value(text, index, &mut scratch));
+            for (&index, survey) in rules.select.iter().zip(surveys.iter_mut()) {
+                let field = fields.value(text, index, &mut scratch);
+                survey.add_as(rules.classify(field), field);
             }
         }
     }

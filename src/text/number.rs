@@ -9,12 +9,14 @@ mod classify;
 mod grammar;
 mod half_float;
 mod lemire;
+mod notation;
 mod plain;
 mod scan;
 
 pub use classify::{Class, classify};
 #[cfg(target_arch = "x86_64")]
 pub(super) use lemire::POWERS;
+pub use notation::Notation;
 pub(super) use scan::scan;
 
 use crate::dtype::{DType, Element};
@@ -54,7 +56,9 @@ impl NumberError {
     /// What may be done about it, as a hint of an error.
     pub fn hint(self) -> Option<&'static str> {
         match self {
-            NumberError::FortranExponent => Some("an exponent is written with e, not with d as in Fortran"),
+            NumberError::FortranExponent => {
+                Some("--fortran-exponent reads exponents with d, as Fortran writes them")
+            }
             _ => None,
         }
     }

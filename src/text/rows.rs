@@ -4,7 +4,7 @@
 use super::count::count;
 use super::dialect::{Delimiter, Dialect, LineEnd, Missing, Ragged};
 use super::matrix::{Delim, FastNumber, parse_rows};
-use super::number::{Number, NumberError, NumberOptions};
+use super::number::{Class, Notation, Number, NumberError, NumberOptions, classify};
 use super::record::{Fields, Record, Records, width_error};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, quoted};
@@ -17,10 +17,15 @@ const PATIENCE: u32 = 16;
 pub(crate) struct RowRules {
     pub(crate) dialect: Dialect,
     /// Fields of a record.
+    pub(crate) width: usize,
+    /// Which of them are wanted, in this order.
+    pub(crate) select: Vec<usize>,
+    /// How many are wanted.
     pub(crate) columns: usize,
     /// Whether the header said how many.
     pub(crate) named: bool,
     pub(crate) number: NumberOptions,
+    pub(crate) notation: Notation,
 }
 
 /// Where a window of text stands in its file.
@@ -49,13 +54,18 @@ impl RowRules {
         };
         let columns = self.columns.max(1);
         let total = out.len() / columns;
+        let is_fast = self.notation.is_plain() && self.select.iter().copied().eq(0..self.width);
         let mut misses = 0;
         let (mut fields, mut scratch) = (Fields::new(), Vec::new());
         while *rows < total && *at < text.len() {
-            let parsed = parse_rows(&text[*at..], delim, columns, &mut out[*rows * columns..]);
-            *rows += parsed.rows;
-            *at += parsed.consumed;
-            misses = if parsed.rows > 0 { 0 } else { misses + 1 };
+            let mut found = 0;
+            if is_fast {
+                let parsed = parse_rows(&text[*at..], delim, columns, &mut out[*rows * columns..]);
+                *rows += parsed.rows;
+                *at += parsed.consumed;
+                found = parsed.rows;
+            }
+            misses = if found > 0 { 0 } else { misses + 1 };
             let mut slow = if misses > PATIENCE { PATIENCE } else { 1 };
             let start = *at;
             let mut records = Records::new(&text[start..], &self.dialect);
@@ -94,12 +104,20 @@ impl RowRules {
     /// Checks the number of fields; `false` leaves the record out.
     pub(crate) fn has_width(&self, record: &Record, fields: &Fields) -> Result<bool> {
         let found = fields.len();
-        let fits = found == self.columns || found < self.columns && self.dialect.ragged == Ragged::Pad;
+        let fits = found == self.width || found < self.width && self.dialect.ragged == Ragged::Pad;
         match self.dialect.ragged {
             _ if fits => Ok(true),
             Ragged::Skip => Ok(false),
-            Ragged::Error | Ragged::Pad => Err(width_error(record.line, self.columns, found, self.named)),
+            Ragged::Error | Ragged::Pad => Err(width_error(record.line, self.width, found, self.named)),
         }
+    }
+
+    /// What the text of a field is.
+    pub(crate) fn classify(&self, field: &[u8]) -> Class {
+        if self.notation.is_plain() {
+            return classify(field);
+        }
+        self.notation.plain(field).map_or(Class::Text, |plain| classify(&plain))
     }
 
     /// The values of one record; `false` if it is to be left out.
@@ -114,7 +132,7 @@ impl RowRules {
         if !self.has_width(record, fields)? {
             return Ok(false);
         }
-        for (index, out) in out.iter_mut().enumerate() {
+        for (&index, out) in self.select.iter().zip(out) {
             *out = self.number::<T>(text, record, fields, index, scratch)?;
         }
         Ok(true)
@@ -130,7 +148,13 @@ impl RowRules {
         scratch: &mut Vec<u8>,
     ) -> Result<T> {
         let field = fields.value(text, index, scratch);
-        let fault = match T::parse(field, self.number) {
+        let parsed = if self.notation.is_plain() {
+            T::parse(field, self.number)
+        } else {
+            let plain = self.notation.plain(field).ok_or(NumberError::NotANumber);
+            plain.and_then(|plain| T::parse(&plain, self.number))
+        };
+        let fault = match parsed {
             Ok(value) => return Ok(value),
             Err(NumberError::Empty) => match &self.dialect.missing {
                 Missing::Error => return Err(self.missing(T::DTYPE, record, fields, index)),
@@ -173,6 +197,9 @@ impl RowRules {
             }
             NumberError::NotANumber if field.contains(&b'\r') && self.dialect.line_end == LineEnd::Lf => {
                 Some("--line-end any takes CR as the end of a line")
+            }
+            NumberError::NotANumber if self.notation.decimal == b'.' && is_decimal_comma(field) => {
+                Some("--decimal , takes a comma as the decimal mark")
             }
             _ => fault.hint(),
         }
@@ -217,6 +244,12 @@ pub(crate) fn check_whole_numbers<T: Element>(values: &[T]) -> Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+/// Digits, a comma and digits.
+fn is_decimal_comma(field: &[u8]) -> bool {
+    let german = Notation { decimal: b',', ..Notation::default() };
+    field.contains(&b',') && german.plain(field).is_some() && field.iter().any(u8::is_ascii_digit)
 }
 
 /// Words that people write for "no value".

@@ -53,7 +53,12 @@ pub(crate) struct ColumnSurvey {
 
 impl ColumnSurvey {
     pub(crate) fn add(&mut self, field: &[u8]) {
-        match classify(field) {
+        self.add_as(classify(field), field);
+    }
+
+    /// Adds a field of this class.
+    pub(crate) fn add_as(&mut self, class: Class, field: &[u8]) {
+        match class {
             Class::Empty => self.empty = true,
             Class::Bool => self.bools = true,
             Class::Int { i64, u64, f64 } => {

@@ -6,7 +6,7 @@
 use super::append::{Rows, Sinks};
 use super::dialect::{Dialect, Header};
 use super::import::{Table, TextOptions};
-use super::number::NumberOptions;
+use super::number::{Notation, NumberOptions};
 use super::rows::{Origin, RowRules};
 use super::schema::Kind;
 use super::stream::Piece;
@@ -265,7 +265,12 @@ impl VectorRules {
         let dim = usize::try_from(dim).unwrap_or(usize::MAX);
         let dialect = Dialect { quote: None, comment: None, ..Dialect::text() };
         let number = NumberOptions { allow_overflow: options.allow_overflow };
-        Self { dim, row: RowRules { dialect, columns: dim, named: false, number } }
+        let notation = Notation::default();
+        let select = (0..dim).collect();
+        Self {
+            dim,
+            row: RowRules { dialect, width: dim, select, columns: dim, named: false, number, notation },
+        }
     }
 
     /// Where the token of a bare line ends and where its numbers start.

@@ -2,6 +2,7 @@
 
 use arrshard::DType;
 use arrshard::text::detect::Given;
+use arrshard::text::number::Notation;
 use arrshard::text::{
     Delimiter, Header, IndexBase, Layout, LineEnd, Missing, Ragged, SparseOptions, TextOptions,
 };
@@ -25,6 +26,9 @@ pub(crate) struct TextArgs {
     /// Take at most N rows
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
+    /// Only these columns, in this order: names, numbers from 0, A:B
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    columns: Vec<String>,
     /// Type of every value: f8, f32, i4, bf16, uint8 … [default: auto]
     #[arg(long, value_name = "TYPE", value_parser = dtype)]
     dtype: Option<Kind>,
@@ -55,6 +59,15 @@ pub(crate) struct TextArgs {
     /// Of svmlight: each line has a list of labels
     #[arg(long)]
     multilabel: bool,
+    /// What stands before the fraction of a number [default: .]
+    #[arg(long, value_name = "C", value_parser = mark, allow_hyphen_values = true)]
+    decimal: Option<Mark>,
+    /// What stands between groups of three digits [default: nothing]
+    #[arg(long, value_name = "C", value_parser = mark, allow_hyphen_values = true)]
+    thousands: Option<Mark>,
+    /// 1.5D+03 is a number, as Fortran writes it
+    #[arg(long)]
+    fortran_exponent: bool,
     /// Numbers beyond the range of their float type become infinite
     #[arg(long)]
     allow_overflow: bool,
@@ -95,6 +108,12 @@ impl TextArgs {
                 LayoutArg::Columns => Layout::Columns,
             },
             allow_overflow: self.allow_overflow,
+            columns: self.columns.clone(),
+            notation: Notation {
+                decimal: self.decimal.map_or(b'.', |mark| mark.0),
+                thousands: self.thousands.map(|mark| mark.0),
+                fortran_exponent: self.fortran_exponent,
+            },
             dim: self.dim,
             sparse: SparseOptions {
                 base: match self.zero_based {
@@ -140,6 +159,13 @@ enum LineEndArg {
     Auto,
     Lf,
     Any,
+}
+
+#[derive(Clone, Copy)]
+struct Mark(u8);
+
+fn mark(text: &str) -> Result<Mark, String> {
+    one_byte(text).map(Mark).ok_or_else(|| "expected one ASCII character".to_owned())
 }
 
 #[derive(Clone)]

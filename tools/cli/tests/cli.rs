@@ -552,3 +552,40 @@ fn compressed_inputs_are_what_is_in_them() {
     );
     assert!(!tmp.path().join("cut").exists());
 }
+
+#[test]
+fn columns_are_chosen() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    fs::write(at.join("in.csv"), b"id,name,x,y\n1,fra\xe7ois,1.5,2\n2,b,2.5,oops\n").unwrap();
+    let out = |columns: &str, more: &[&str]| {
+        let args = ["pack", "in.csv", "-q", "-o", "x", "--force", "--columns", columns];
+        done(&run(at, [&args, more].concat()));
+        run(at, ["unpack", "x", "-o", "-", "--to", "csv", "--header"]).out
+    };
+    assert_eq!(out("x,id", &[]), "x,id\n1.5,1.0\n2.5,2.0\n");
+    assert_eq!(out("2", &["--dtype", "f4"]), "x\n1.5\n2.5\n");
+    assert_eq!(out("2:,id", &[]), "x,y,id\n1.5,2,1\n2.5,oops,2\n");
+    assert_eq!(out("id", &["--layout", "columns"]), "id\n1\n2\n");
+    let fails = |columns: &str, more: &[&str], says: &str| {
+        let args = ["pack", "in.csv", "-q", "-o", "no", "--columns", columns];
+        let ended = run(at, [&args, more].concat());
+        assert_eq!(ended.code, Some(2), "{columns}");
+        assert!(ended.err.contains(says), "{}", ended.err);
+    };
+    fails(
+        "z",
+        &[],
+        "in.csv: expected one of 4 columns, found \"z\"; by name, or by number from 0 to 3: id, name, x, y",
+    );
+    for columns in ["4", "1:1", "2:9", "-1", "", "id,"] {
+        fails(columns, &[], "expected one of 4 columns");
+    }
+    // What is wrong in a column that is wanted is told by its place in the file.
+    fails("y", &["--dtype", "f8"], "in.csv:3: field 4");
+    fails("name", &[], "in.csv:2: field 2");
+    // More rows of the same choice.
+    done(&run(at, ["pack", "in.csv", "-q", "-o", "x", "--force", "--columns", "x,id"]));
+    done(&run(at, ["pack", "in.csv", "-q", "-o", "x", "--append", "--columns", "x,id"]));
+    assert!(run(at, ["info", "x"]).out.contains("(4, 2)"));
+}
