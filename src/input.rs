@@ -1,6 +1,7 @@
 //! Where data comes from: a regular file, read at any place by many threads, or a stream, read once.
 
 use crate::decompress::{Compression, MAGIC_BYTES};
+use crate::encoding::Charset;
 use crate::error::{Error, ErrorKind, Result, escape_path};
 use crate::folder::read_exact_at;
 use crate::progress::{Progress, Stop};
@@ -122,6 +123,21 @@ impl Source {
             }
             Self::Stream(stream) => stream.peek(max),
         }
+    }
+
+    /// A text as UTF-8: by the name of its encoding, or by its mark. Says which it was in, if it was in another.
+    pub(crate) fn decoded(mut self, name: Option<&str>) -> Result<(Self, Option<Charset>)> {
+        let charset = match name {
+            Some(name) => Charset::of_name(name)?,
+            None => Charset::of_mark(&self.peek(4)?),
+        };
+        let Some(charset) = charset else { return Ok((self, None)) };
+        let path = self.path().to_owned();
+        let reader: Box<dyn Read + Send> = match self {
+            Self::File(file) => Box::new(charset.decode(file.into_reader())),
+            Self::Stream(stream) => Box::new(charset.decode(stream)),
+        };
+        Ok((Self::Stream(SourceStream { reader, path, ahead: Vec::new(), taken: 0 }), Some(charset)))
     }
 
     fn decompressed(mut self) -> Result<Self> {

@@ -30,6 +30,7 @@ pub mod checksum;
 mod dataset;
 mod decompress;
 pub mod dtype;
+mod encoding;
 pub mod error;
 mod folder;
 mod generation;

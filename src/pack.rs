@@ -226,7 +226,21 @@ fn create(
         }
         sources.push(source);
     }
-    let (output, notes) = match kind {
+    let mut charsets = Vec::new();
+    if kind.is_some_and(|kind| kind != Kind::Npy) {
+        let mut texts = Vec::with_capacity(sources.len());
+        for source in sources {
+            let path = source.path().to_owned();
+            let (text, charset) =
+                source.decoded(options.text.encoding.as_deref()).map_err(|e| e.at(&path))?;
+            charsets.extend(charset.map(|charset| {
+                format!("{}: {}; otherwise by --encoding", escape_path(&path), charset.name())
+            }));
+            texts.push(text);
+        }
+        sources = texts;
+    }
+    let (output, mut notes) = match kind {
         None => {
             return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
         }
@@ -268,6 +282,7 @@ fn create(
     };
     // A stop that came with the end of a stream must not seal what is only its start.
     progress.advance(0)?;
+    notes.splice(0..0, charsets);
     Ok(Packed { dataset: output.seal()?, notes })
 }
 

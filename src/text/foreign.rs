@@ -99,7 +99,7 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<()> {
     Err(match kind {
         Html => error.hint("the download gave a web page in place of the file"),
         LfsPointer => error.hint("git lfs pull fetches the file itself"),
-        Utf16 => error.hint("iconv -f UTF-16 -t UTF-8 converts it"),
+        Utf16 => error.hint("--encoding utf-16 reads it"),
         Utf32 => error.hint("iconv -f UTF-32 -t UTF-8 converts it"),
         Gzip | Zstd | Bzip2 | Xz => error.hint("compressed twice, or damaged"),
         _ => error,
@@ -120,7 +120,7 @@ pub(super) fn refuse_binary(sample: &[u8]) -> Result<()> {
     let lopsided = even == 0 || even == nuls;
     if lopsided && nuls >= sample.len() / 4 && nuls > 1 {
         return Err(Error::new(ErrorKind::Unsupported, "expected text, found UTF-16 text without a mark")
-            .hint("iconv -f UTF-16LE -t UTF-8 or -f UTF-16BE converts it"));
+            .hint("--encoding utf-16le or utf-16be reads it"));
     }
     let control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     if sample.iter().filter(control).count() > sample.len() / 10 && nuls > 4 {

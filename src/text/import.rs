@@ -48,6 +48,8 @@ pub struct TextOptions {
     pub name: String,
     /// Which columns are wanted, in this order: by name, by number from 0, or by a run of numbers `A:B`. All if empty.
     pub columns: Vec<String>,
+    /// How characters are written: `utf-16`, `latin-1`, `windows-1252` …; UTF-8, or UTF-16 by its mark, if not given.
+    pub encoding: Option<String>,
     /// How numbers are written.
     pub notation: Notation,
     /// Of word2vec: values of a vector; by what the lines have if not given.

@@ -59,6 +59,9 @@ pub(crate) struct TextArgs {
     /// Of svmlight: each line has a list of labels
     #[arg(long)]
     multilabel: bool,
+    /// utf-16, latin-1, windows-1252 … [default: UTF-8, or by a mark]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<String>,
     /// What stands before the fraction of a number [default: .]
     #[arg(long, value_name = "C", value_parser = mark, allow_hyphen_values = true)]
     decimal: Option<Mark>,
@@ -109,6 +112,7 @@ impl TextArgs {
             },
             allow_overflow: self.allow_overflow,
             columns: self.columns.clone(),
+            encoding: self.encoding.clone(),
             notation: Notation {
                 decimal: self.decimal.map_or(b'.', |mark| mark.0),
                 thousands: self.thousands.map(|mark| mark.0),

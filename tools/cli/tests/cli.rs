@@ -589,3 +589,38 @@ fn columns_are_chosen() {
     done(&run(at, ["pack", "in.csv", "-q", "-o", "x", "--append", "--columns", "x,id"]));
     assert!(run(at, ["info", "x"]).out.contains("(4, 2)"));
 }
+
+#[test]
+fn text_of_other_encodings_is_read() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    let text = "größe,name\n1.5,é\n2,𝄞\n";
+    let utf16 = |mark: bool| -> Vec<u8> {
+        mark.then_some(0xfeff).into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let latin: Vec<u8> =
+        text.replace('𝄞', "ÿ").chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let expected = "größe,name\n1.5,é\n2.0,𝄞\n";
+    for (bytes, name, expected) in [
+        (utf16(true), None, expected.to_owned()),
+        (utf16(false), Some("utf-16le"), expected.to_owned()),
+        (latin, Some("latin-1"), expected.replace('𝄞', "ÿ")),
+        (text.as_bytes().to_vec(), Some("utf-8"), expected.to_owned()),
+    ] {
+        fs::write(at.join("in.csv"), &bytes).unwrap();
+        let args = ["pack", "in.csv", "-o", "x", "--force"].map(str::to_owned).into_iter();
+        let named = name.into_iter().flat_map(|name: &str| ["--encoding".to_owned(), name.to_owned()]);
+        let ended = run(at, args.chain(named));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(ended.err.contains("otherwise by --encoding"), name != Some("utf-8"), "{}", ended.err);
+        assert_eq!(run(at, ["unpack", "x", "-o", "-", "--to", "csv", "--header"]).out, expected);
+    }
+    fs::write(at.join("in.csv"), utf16(false)).unwrap();
+    let ended = run(at, ["pack", "in.csv", "-o", "y"]);
+    assert!(ended.code == Some(2) && ended.err.contains("--encoding utf-16le"), "{ended:?}");
+    let ended = run(at, ["pack", "in.csv", "-o", "y", "--encoding", "morse"]);
+    assert!(ended.code == Some(2) && ended.err.contains("expected an encoding"), "{ended:?}");
+    fs::write(at.join("in.csv"), &utf16(true)[..11]).unwrap();
+    let ended = run(at, ["pack", "in.csv", "-o", "y"]);
+    assert!(ended.code == Some(2) && ended.err.contains("in.csv: byte 10: expected UTF-16LE"), "{ended:?}");
+}
