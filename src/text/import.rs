@@ -48,6 +48,8 @@ pub struct TextOptions {
     pub name: String,
     /// Which columns are wanted, in this order: by name, by number from 0, or by a run of numbers `A:B`. All if empty.
     pub columns: Vec<String>,
+    /// Words that count as an empty field where a number is wanted, such as `NA`. In a column of text they stay.
+    pub na: Vec<String>,
     /// How characters are written: `utf-16`, `latin-1`, `windows-1252` …; UTF-8, or UTF-16 by its mark, if not given.
     pub encoding: Option<String>,
     /// How numbers are written.
@@ -228,6 +230,7 @@ impl<'a> Tables<'a> {
                         named: found.names.is_some(),
                         number: NumberOptions { allow_overflow: options.allow_overflow },
                         notation: options.notation,
+                        na: options.na.clone(),
                     };
                     surveys = vec![ColumnSurvey::default(); rules.columns];
                     known = Some((rules.clone(), found.names.clone(), path.clone()));

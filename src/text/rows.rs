@@ -26,6 +26,8 @@ pub(crate) struct RowRules {
     pub(crate) named: bool,
     pub(crate) number: NumberOptions,
     pub(crate) notation: Notation,
+    /// Words that count as an empty field where a number is wanted.
+    pub(crate) na: Vec<String>,
 }
 
 /// Where a window of text stands in its file.
@@ -54,7 +56,10 @@ impl RowRules {
         };
         let columns = self.columns.max(1);
         let total = out.len() / columns;
-        let is_fast = self.notation.is_plain() && self.select.iter().copied().eq(0..self.width);
+        let is_number = |word: &String| !matches!(classify(word.as_bytes()), Class::Text | Class::Empty);
+        let is_fast = self.notation.is_plain()
+            && !self.na.iter().any(is_number)
+            && self.select.iter().copied().eq(0..self.width);
         let mut misses = 0;
         let (mut fields, mut scratch) = (Fields::new(), Vec::new());
         while *rows < total && *at < text.len() {
@@ -112,8 +117,15 @@ impl RowRules {
         }
     }
 
+    fn is_na(&self, field: &[u8]) -> bool {
+        !self.na.is_empty() && self.na.iter().any(|word| word.as_bytes() == field.trim_ascii())
+    }
+
     /// What the text of a field is.
     pub(crate) fn classify(&self, field: &[u8]) -> Class {
+        if self.is_na(field) {
+            return Class::Empty;
+        }
         if self.notation.is_plain() {
             return classify(field);
         }
@@ -148,7 +160,9 @@ impl RowRules {
         scratch: &mut Vec<u8>,
     ) -> Result<T> {
         let field = fields.value(text, index, scratch);
-        let parsed = if self.notation.is_plain() {
+        let parsed = if self.is_na(field) {
+            Err(NumberError::Empty)
+        } else if self.notation.is_plain() {
             T::parse(field, self.number)
         } else {
             let plain = self.notation.plain(field).ok_or(NumberError::NotANumber);
@@ -193,7 +207,7 @@ impl RowRules {
                 Some("--allow-overflow makes it an infinity")
             }
             NumberError::NotANumber if looks_missing(field) => {
-                Some("if it stands for a missing value, leave the field empty and pass --missing")
+                Some("if it stands for a missing value, --na names it and --missing says what it becomes")
             }
             NumberError::NotANumber if field.contains(&b'\r') && self.dialect.line_end == LineEnd::Lf => {
                 Some("--line-end any takes CR as the end of a line")
@@ -206,7 +220,11 @@ impl RowRules {
     }
 
     fn missing(&self, dtype: DType, record: &Record, fields: &Fields, index: usize) -> Error {
-        let found = if index < fields.len() { "an empty field" } else { "no field" };
+        let found = match fields.range(index) {
+            None => "no field",
+            Some(range) if !range.is_empty() && !self.na.is_empty() => "a missing value",
+            Some(_) => "an empty field",
+        };
         let error = Error::new(ErrorKind::Parse, format!("expected {dtype}, found {found}"))
             .hint("--missing nan or --missing VALUE says what missing values become");
         self.in_field(error, record, fields, index, &[])

@@ -269,7 +269,16 @@ impl VectorRules {
         let select = (0..dim).collect();
         Self {
             dim,
-            row: RowRules { dialect, width: dim, select, columns: dim, named: false, number, notation },
+            row: RowRules {
+                dialect,
+                width: dim,
+                select,
+                columns: dim,
+                named: false,
+                number,
+                notation,
+                na: Vec::new(),
+            },
         }
     }
 

@@ -35,6 +35,9 @@ pub(crate) struct TextArgs {
     /// What an empty field becomes [default: error]
     #[arg(long, value_name = "error|nan|VALUE", value_parser = missing, allow_hyphen_values = true)]
     missing: Option<Missing>,
+    /// Words that count as empty among numbers: NA,null,-
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    na: Vec<String>,
     /// What encloses fields with delimiters [default: " but in text]
     #[arg(long, value_name = "C|none", value_parser = quote)]
     quote: Option<Quote>,
@@ -112,6 +115,7 @@ impl TextArgs {
             },
             allow_overflow: self.allow_overflow,
             columns: self.columns.clone(),
+            na: self.na.clone(),
             encoding: self.encoding.clone(),
             notation: Notation {
                 decimal: self.decimal.map_or(b'.', |mark| mark.0),

@@ -624,3 +624,28 @@ fn text_of_other_encodings_is_read() {
     let ended = run(at, ["pack", "in.csv", "-o", "y"]);
     assert!(ended.code == Some(2) && ended.err.contains("in.csv: byte 10: expected UTF-16LE"), "{ended:?}");
 }
+
+#[test]
+fn words_for_missing_values_are_named() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    fs::write(at.join("in.csv"), "a,b,c\n1,NA,x\n-999,2.5,NA\n3, null ,y\n").unwrap();
+    let csv = |more: &[&str]| {
+        let ended = run(at, [&["pack", "in.csv", "-q", "-o", "x", "--force"], more].concat());
+        done(&ended);
+        run(at, ["unpack", "x", "-o", "-", "--to", "csv"]).out
+    };
+    // Strings if nobody says more, and in a column of strings in any case.
+    assert_eq!(csv(&[]), "1,NA,x\n-999,2.5,NA\n3,\" null \",y\n");
+    assert_eq!(csv(&["--na", "NA,null", "--missing", "nan"]), "1,nan,x\n-999,2.5,NA\n3,nan,y\n");
+    assert_eq!(csv(&["--na", "NA,null,-999", "--missing", "nan"]), "1.0,nan,x\nnan,2.5,NA\n3.0,nan,y\n");
+    let numbers = ["--columns", "a,b", "--dtype", "f8", "--na", "NA,null,-999"];
+    assert_eq!(csv(&[&numbers[..], &["--missing", "0"]].concat()), "1.0,0.0\n0.0,2.5\n3.0,0.0\n");
+    let ended = run(at, [&["pack", "in.csv", "-q", "-o", "y"], &numbers[..]].concat());
+    refused(
+        &ended,
+        "in.csv:2: field 2 (byte 8): expected float64, found a missing value; --missing nan or --missing VALUE says what missing values become",
+    );
+    let ended = run(at, ["pack", "in.csv", "-q", "-o", "y", "--columns", "b", "--dtype", "f8"]);
+    assert!(ended.err.contains("--na names it"), "{}", ended.err);
+}
