@@ -1,5 +1,4 @@
-//! The next generation of a sealed dataset: rows at its end or arrays beside its own, and the removal
-//! of what only older generations name.
+//! The next generation of a sealed dataset: rows at its end or arrays beside its own.
 //!
 //! What is new comes from another dataset, so that everything that can be packed can be appended. Its
 //! shards get their names in the folders of the old one, where no reader looks for them, and the
@@ -9,10 +8,9 @@ use crate::building::Building;
 use crate::dataset::Dataset;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result, quoted};
+use crate::garbage::Garbage;
 use crate::layout::{ArrayLayout, BLOCK_BYTES, array_bytes};
-use crate::manifest::{
-    ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry, name_of_folder, shard_of_file,
-};
+use crate::manifest::{ArrayEntry, Attributes, MANIFEST_NAME, Manifest, Naming, ShardEntry};
 use crate::plan::PLAN_NAME;
 use crate::region::Transfer;
 use crate::seal::{finished, seal_array};
@@ -71,105 +69,6 @@ pub(crate) fn is_begun(path: &Path) -> bool {
 pub(crate) fn begun_from(target: &Path) -> Option<u64> {
     let task = fs::read_to_string(Staging::path_for(target).ok()?.join(TASK_NAME)).ok()?;
     task.lines().next()?.rsplit_once(" of generation ")?.1.parse().ok()
-}
-
-/// Files that [`gc`] has removed, or would.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Garbage {
-    /// Their paths, in order.
-    pub files: Vec<PathBuf>,
-    /// Their lengths together, in bytes.
-    pub bytes: u64,
-}
-
-/// Removes the files of the dataset in the folder `path` that only older generations name, and those that
-/// killed writers have left there. With `dry_run` nothing is removed. Files whose names are not those of
-/// shards stay.
-///
-/// Who has opened an older generation and mapped or opened its arrays goes on with them; who has not
-/// yet will not find them any more.
-///
-/// # Errors
-///
-/// `Locked` if somebody is writing the next generation; else as [`Dataset::open`].
-pub fn gc(path: impl AsRef<Path>, dry_run: bool, options: &WriteOptions) -> Result<Garbage> {
-    if dry_run {
-        let dataset = Dataset::open(path)?;
-        return Garbage::of(dataset.path(), dataset.manifest(), false);
-    }
-    let mut next = Next::claim(path.as_ref(), options)?;
-    let garbage = Garbage::of(next.base.path(), next.base.manifest(), false)?;
-    // A power cut must not lose the manifest that makes them garbage.
-    next.storage.sync_folder(next.base.path())?;
-    garbage.remove(&next.storage, next.base.path())?;
-    if next.is_published() {
-        next.finish()?;
-    }
-    Ok(garbage)
-}
-
-impl Garbage {
-    /// Files of shards of generations that `manifest` does not know yet; unless `only_begun`, also those that
-    /// newer ones have taken the place of.
-    fn of(root: &Path, manifest: &Manifest, only_begun: bool) -> Result<Self> {
-        let mut all = Self::default();
-        let at = |e| Error::io(root, "list", e);
-        for entry in fs::read_dir(root).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            let (name, path) = (entry.file_name(), entry.path());
-            let Some(name) = name.to_str() else { continue };
-            if name.strip_suffix(".partial") == Some(MANIFEST_NAME) {
-                all.push(path)?;
-                continue;
-            }
-            let Some(array) = name_of_folder(name) else { continue };
-            if !entry.file_type().map_err(at)?.is_dir() {
-                continue;
-            }
-            // An array that a repair could not tell is not garbage, nor are shards behind those that it could.
-            let shards = manifest.array(&array).map(|array| &array.shards[..]).unwrap_or_default();
-            for entry in fs::read_dir(&path).map_err(at)? {
-                let entry = entry.map_err(at)?;
-                let name = entry.file_name();
-                let Some(name) = name.to_str() else { continue };
-                let whole = name.strip_suffix(".partial").unwrap_or(name);
-                let Some((index, generation, ending)) = shard_of_file(whole) else { continue };
-                let is_shard = matches!(ending, "npy" | "crc" | "blocks");
-                if !is_shard || !entry.file_type().map_err(at)?.is_file() {
-                    continue;
-                }
-                let live = usize::try_from(index).ok().and_then(|index| shards.get(index));
-                let is_begun = generation > manifest.generation;
-                let is_old = live.is_some_and(|shard| shard.generation > generation);
-                let is_scrap = !shards.is_empty() && (name != whole || ending == "blocks");
-                if is_begun || !only_begun && (is_old || is_scrap) {
-                    all.push(entry.path())?;
-                }
-            }
-        }
-        all.files.sort();
-        Ok(all)
-    }
-
-    fn push(&mut self, path: PathBuf) -> Result<()> {
-        let meta = path.symlink_metadata().map_err(|e| Error::io(&path, "look at", e))?;
-        self.bytes += meta.len();
-        self.files.push(path);
-        Ok(())
-    }
-
-    fn remove(&self, storage: &Storage, root: &Path) -> Result<()> {
-        for path in &self.files {
-            storage.remove(path)?;
-        }
-        // The folder of an array that never came to be is empty now.
-        let folders: HashSet<&Path> = self.files.iter().filter_map(|path| path.parent()).collect();
-        for folder in folders.into_iter().filter(|folder| *folder != root) {
-            let _ = fs::remove_dir(folder);
-        }
-        Ok(())
-    }
 }
 
 /// Whether a killed writer of a next generation has left something to go on with.
@@ -284,6 +183,11 @@ impl Next {
     /// Whether the manifest that was to come is the dataset's.
     fn is_published(&self) -> bool {
         fs::read(self.path.join(NEXT_NAME)).is_ok_and(|bytes| bytes == self.manifest)
+    }
+
+    /// Removes what a writer has left that was killed with all done.
+    pub(crate) fn end_if_published(mut self) -> Result<()> {
+        if self.is_published() { self.finish() } else { Ok(()) }
     }
 
     /// Removes shards in the dataset that no manifest names yet.

@@ -1,37 +1,32 @@
 //! Text files and streams into a dataset: what is detected, which engine reads, and a second start
 //! with wider types where a late value asks for it.
 
+use super::agree::{
+    check_missing, check_notation, extension, like_the_first, no_header, otherwise, same_table, select,
+};
 use super::append::{self, Sinks};
-use super::count::last_record_end;
-use super::detect::{self, Classified, Detected, Given, detect};
-use super::dialect::{Delimiter, Dialect, Header, Missing, Ragged};
+use super::detect::Given;
+use super::dialect::{Delimiter, Header, Ragged};
 use super::direct::{Indexed, fill_matrix};
 use super::index::Index;
-use super::number::{Class, Notation, NumberOptions, classify};
+use super::number::{Class, Notation, NumberOptions};
 use super::record::{Fields, Records};
 use super::rows::{Origin, RowRules};
-use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan, is_complex};
+use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan};
 use super::stream;
 use super::svmlight::SparseOptions;
-use crate::decompress::Compression;
+use super::table::{Table, keep_all, look, spool_file};
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
-use crate::input::{Source, SourceFile, SourceStream};
+use crate::input::{Source, SourceFile};
 use crate::manifest::Attributes;
 use crate::output::{Output, Together, fingerprint};
 use crate::plan::READ_AS;
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::writer::{Builder, WriteOptions, Writer};
-use std::fs::File;
-use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-
-/// What is looked at before anything is read.
-const PEEK_BYTES: usize = 1 << 20;
-/// A header or a comment at the top may be longer; more than this is not looked through.
-const PEEK_MOST: usize = 64 << 20;
 
 /// What to make of text inputs.
 #[derive(Debug, Clone, Default)]
@@ -58,14 +53,6 @@ pub struct TextOptions {
     pub dim: Option<u64>,
     /// Of svmlight.
     pub sparse: SparseOptions,
-}
-
-/// An input with what has been found out about it.
-pub(super) struct Table {
-    pub(super) source: Source,
-    pub(super) path: PathBuf,
-    /// Where its records start.
-    pub(super) origin: Origin,
 }
 
 /// All inputs of a conversion, and what they have in common.
@@ -453,17 +440,19 @@ impl<'a> Tables<'a> {
         let spool = writer.scratch().join("spool");
         let mut sinks = Sinks::new(&writer, arrays, self.options.given.max_rows)?;
         let (rules, progress) = (&self.rules, self.progress);
-        for table in &mut self.tables {
+        let mut tees = Vec::with_capacity(self.tables.len());
+        for index in 0..self.tables.len() {
             if sinks.is_full() {
                 break;
             }
-            let tee = match &table.source {
+            let table = &mut self.tables[index];
+            tees.push(match &table.source {
                 // A second start with wider types must find the stream's bytes again.
                 Source::Stream(_) if spools => Some(spool_file(&spool)?),
                 _ => None,
-            };
+            });
             let result = table.run(
-                tee.as_ref().map(|tee| (tee, &*spool)),
+                tees[index].as_ref().map(|tee| (tee, &*spool)),
                 &rules.dialect,
                 |piece| {
                     let rows = work(rules, piece);
@@ -472,10 +461,13 @@ impl<'a> Tables<'a> {
                 },
                 |rows| sinks.take(rows),
             );
-            if let (Some(tee), true) = (tee, result.is_err()) {
-                table.keep(tee, &spool)?;
+            if let Err(error) = result {
+                let error = error.at(&table.path);
+                if spools && matches!(error.kind(), ErrorKind::TypeMismatch | ErrorKind::Parse) {
+                    keep_all(&mut self.tables, tees, &spool)?;
+                }
+                return Err(error);
             }
-            result.map_err(|e| e.at(&table.path))?;
         }
         sinks.finish()?;
         Ok(Output::Alone(writer))
@@ -550,246 +542,6 @@ impl<'a> Tables<'a> {
     }
 }
 
-impl Table {
-    /// Runs the engine for streams from the first record on; `tee` keeps what a stream gives.
-    pub(super) fn run<O: Send>(
-        &mut self,
-        tee: Option<(&File, &Path)>,
-        dialect: &Dialect,
-        work: impl Fn(&stream::Piece) -> Result<O> + Sync,
-        take: impl FnMut(O) -> Result<ControlFlow<()>> + Send,
-    ) -> Result<()> {
-        let Self { source, path, origin } = self;
-        let mut reader: Box<dyn Read + Send + '_> = match (source, tee) {
-            (Source::File(file), _) => Box::new(SourceFile::new(file.reader()?, path)?.into_reader()),
-            (Source::Stream(stream), Some((file, path))) => Box::new(Tee { stream, file, path }),
-            (Source::Stream(stream), None) => Box::new(stream),
-        };
-        let skipped = io::copy(&mut reader.by_ref().take(origin.offset), &mut io::sink())
-            .map_err(|e| crate::input::read_error(e, path))?;
-        let origin = Origin { offset: skipped, ..*origin };
-        stream::run(&mut *reader, path, dialect, origin, work, take)
-    }
-
-    /// Makes a stream the file that holds what it has given so far and the rest of it.
-    pub(super) fn keep(&mut self, file: File, path: &Path) -> Result<()> {
-        if let Source::Stream(stream) = &mut self.source {
-            io::copy(&mut Tee { stream, file: &file, path }, &mut io::sink())
-                .map_err(|e| crate::input::read_error(e, &self.path))?;
-            self.source = Source::File(SourceFile::new(file, &self.path)?);
-        }
-        Ok(())
-    }
-}
-
-/// A file without a name, gone with its descriptor.
-pub(super) fn spool_file(path: &Path) -> Result<File> {
-    let file = File::options()
-        .create_new(true)
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|e| Error::io(path, "create", e))?;
-    std::fs::remove_file(path).map_err(|e| Error::io(path, "remove", e))?;
-    Ok(file)
-}
-
-/// Hands a stream on and keeps what it gives.
-struct Tee<'a> {
-    stream: &'a mut SourceStream,
-    file: &'a File,
-    /// Where the file was.
-    path: &'a Path,
-}
-
-impl Read for Tee<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let found = self.stream.read(out)?;
-        // What goes wrong here is no fault of the stream.
-        let written = self.file.write_all(&out[..found]);
-        written.map_err(|e| io::Error::other(Error::io(self.path, "write", e)))?;
-        Ok(found)
-    }
-}
-
-/// Finds out how a source is written; gives its first records too.
-fn look(source: &mut Source, given: &Given) -> Result<(Detected, Vec<u8>)> {
-    let mut want = PEEK_BYTES;
-    loop {
-        let start = source.peek(want)?;
-        let complete = start.len() < want;
-        if let Some(found) = detect(&start, complete, given, &detect_class)? {
-            let rest = start.get(found.data_start..).unwrap_or_default();
-            let end = if complete { rest.len() } else { last_record_end(rest, &found.dialect) };
-            let sample = rest[..end].to_vec();
-            return Ok((found, sample));
-        }
-        if want >= PEEK_MOST {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("expected the first record to end within {} MiB, found no end", PEEK_MOST >> 20),
-            ));
-        }
-        want *= 4;
-    }
-}
-
-/// Detection asks for less than [`classify`] tells.
-fn detect_class(field: &[u8]) -> Classified {
-    let classified = |class, exact_in_f64| Classified { class, exact_in_f64 };
-    match classify(field) {
-        Class::Empty => classified(detect::Class::Empty, true),
-        Class::Int { i64: true, f64, .. } => classified(detect::Class::Int, f64),
-        Class::Int { u64: true, f64, .. } => classified(detect::Class::UInt, f64),
-        Class::Int { f64, .. } => classified(detect::Class::Float, f64),
-        Class::Float => classified(detect::Class::Float, true),
-        Class::Text if is_complex(field) => classified(detect::Class::Complex, true),
-        // A word of its own type is a value, and no name of a column.
-        Class::Bool => classified(detect::Class::Int, true),
-        Class::Text => classified(detect::Class::Text, true),
-    }
-}
-
-/// The second and later inputs are read as the first.
-fn like_the_first(given: &Given, rules: &RowRules) -> Given {
-    let dialect = &rules.dialect;
-    Given {
-        delimiter: Some(dialect.delimiter),
-        quote: Some(dialect.quote),
-        comment: Some(dialect.comment.clone()),
-        ..given.clone()
-    }
-}
-
-/// Refuses names over columns of which the first input, which had none, has only numbers: they are
-/// no values, and to leave them out would be a guess.
-fn no_header(
-    names: &[String],
-    select: &[usize],
-    line: u64,
-    surveys: &[ColumnSurvey],
-    first: &Path,
-) -> Result<()> {
-    let numeric = select.iter().zip(surveys).find(|(_, survey)| survey.is_numeric());
-    match numeric.map(|(&index, _)| index).filter(|&index| index < names.len()) {
-        None => Ok(()),
-        Some(column) => Err(Error::new(
-            ErrorKind::Parse,
-            format!(
-                "expected a number, since {} has no header, found {}",
-                escape_path(first),
-                quoted(names[column].as_bytes())
-            ),
-        )
-        .line(line)
-        .field(column as u64 + 1)
-        .hint("--header yes takes the first line of every input as names, --header no as data")),
-    }
-}
-
-/// A later input has the columns of the first.
-fn same_table(rules: &RowRules, names: Option<&[String]>, found: &Detected, first: &Path) -> Result<()> {
-    let columns = found.columns.len();
-    if columns != rules.width {
-        return Err(Error::new(
-            ErrorKind::Parse,
-            format!("expected {} columns as in {}, found {columns}", rules.width, escape_path(first)),
-        ));
-    }
-    let differs = |names: &[String]| found.names.as_deref().is_some_and(|found| found != names);
-    if let Some(names) = names.filter(|names| differs(names)) {
-        let list = |names: &[String]| quoted(names.join(",").as_bytes());
-        return Err(Error::new(
-            ErrorKind::Parse,
-            format!(
-                "expected the header {} as in {}, found {}",
-                list(names),
-                escape_path(first),
-                list(found.names.as_deref().unwrap_or_default())
-            ),
-        ));
-    }
-    Ok(())
-}
-
-/// The options by which what was guessed can be said.
-fn otherwise(given: &Given) -> String {
-    let guessed = [
-        ("--delimiter", given.delimiter.is_none()),
-        ("--header", given.header == Header::Auto),
-        ("--comment", given.comment.is_none()),
-    ];
-    let options: Vec<_> = guessed.iter().filter(|(_, guessed)| *guessed).map(|(name, _)| *name).collect();
-    if options.is_empty() { String::new() } else { format!("; otherwise by {}", options.join(", ")) }
-}
-
-/// The fields that are wanted: by name, by number from 0, or a run of numbers `A:B`. All if none is asked for.
-fn select(wanted: &[String], width: usize, names: Option<&[String]>) -> Result<Vec<usize>> {
-    let mut select = Vec::new();
-    for text in wanted {
-        let by_name = names.and_then(|names| names.iter().position(|name| name == text));
-        let number =
-            |text: &str, absent| if text.is_empty() { Some(absent) } else { text.parse::<usize>().ok() };
-        let run = || match text.split_once(':') {
-            Some((start, end)) => Some(number(start, 0)?..number(end, width)?),
-            None => text.parse::<usize>().ok().map(|index| index..index.saturating_add(1)),
-        };
-        match by_name.map(|index| index..index + 1).or_else(run) {
-            Some(run) if run.end <= width && run.start < run.end => select.extend(run),
-            _ => {
-                let known = match names {
-                    Some(names) => format!(": {}", escape(names.join(", ").as_bytes(), 400)),
-                    None => String::new(),
-                };
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    format!("expected one of {width} columns, found {}", quoted(text.as_bytes())),
-                )
-                .hint(format!("by name, or by number from 0 to {}{known}", width.saturating_sub(1))));
-            }
-        }
-    }
-    Ok(if wanted.is_empty() { (0..width).collect() } else { select })
-}
-
-/// A mark that has two meanings has none.
-fn check_notation(notation: &Notation) -> Result<()> {
-    let Notation { decimal, thousands, .. } = *notation;
-    let is_mark =
-        |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_alphanumeric() && !b"+-\"#".contains(&byte);
-    let fits = |byte: u8| is_mark(byte) || matches!(byte, b' ' | b'\'');
-    let bad = if !is_mark(decimal) {
-        Some(decimal)
-    } else {
-        thousands.filter(|&byte| !fits(byte) || byte == decimal)
-    };
-    match bad {
-        None => Ok(()),
-        Some(byte) => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("expected two different marks for decimals and thousands, found {}", quoted(&[byte])),
-        )),
-    }
-}
-
-/// What stands for no value must be one.
-fn check_missing(missing: &Missing) -> Result<()> {
-    match missing {
-        Missing::Value(value)
-            if matches!(detect_class(value.as_bytes()).class, detect::Class::Text | detect::Class::Empty) =>
-        {
-            Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "expected error, nan or a number for empty fields, found {}",
-                    quoted(value.as_bytes())
-                ),
-            ))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Adds every field of at most `left` records of `text`, which is whole records; stops at the first fault.
 fn survey_text(rules: &RowRules, text: &[u8], left: &mut u64, surveys: &mut [ColumnSurvey]) -> Result<()> {
     let (mut fields, mut scratch) = (Fields::new(), Vec::new());
@@ -807,15 +559,4 @@ fn survey_text(rules: &RowRules, text: &[u8], left: &mut u64, surveys: &mut [Col
         }
     }
     Ok(())
-}
-
-/// The last extension that is not one of a compression.
-fn extension(path: &Path) -> Option<String> {
-    let of = |path: &Path| path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
-    let last = of(path)?;
-    if Compression::is_extension(&last) {
-        path.file_stem().and_then(|stem| of(stem.as_ref()))
-    } else {
-        Some(last)
-    }
 }

@@ -16,6 +16,7 @@ pub mod number;
 pub mod plain;
 pub mod record;
 
+mod agree;
 mod append;
 mod direct;
 
@@ -28,6 +29,7 @@ mod schema;
 mod simd;
 mod stream;
 pub(crate) mod svmlight;
+mod table;
 pub(crate) mod vectors;
 
 pub use dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};

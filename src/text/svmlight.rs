@@ -2,10 +2,11 @@
 //! as the arrays of a matrix in compressed sparse rows.
 
 use super::dialect::{Dialect, Header};
-use super::import::{Table, TextOptions, spool_file};
+use super::import::TextOptions;
 use super::number::{Number, NumberOptions};
 use super::rows::Origin;
 use super::stream::Piece;
+use super::table::{Table, keep_all, spool_file};
 use crate::append::Appender;
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
@@ -177,17 +178,19 @@ impl Attempt<'_> {
         let (rules, progress) = (self.rules, self.progress);
         let dialect = Dialect { quote: None, comment: None, ..Dialect::text() };
         let spool = writer.scratch().join("spool");
-        for (table, promised) in self.tables.iter_mut().zip(promised) {
+        let mut tees = Vec::with_capacity(self.tables.len());
+        for (index, promised) in promised.iter().enumerate() {
             if sinks.left == 0 {
                 break;
             }
             let before = sinks.rows;
-            let tee = match &table.source {
+            let table = &mut self.tables[index];
+            tees.push(match &table.source {
                 Source::Stream(_) if rules.is_guess => Some(spool_file(&spool)?),
                 _ => None,
-            };
+            });
             let result = table.run(
-                tee.as_ref().map(|tee| (tee, &*spool)),
+                tees[index].as_ref().map(|tee| (tee, &*spool)),
                 &dialect,
                 |piece| {
                     let rows = with_element!(rules.dtype, T => read::<T>(rules, piece));
@@ -196,10 +199,13 @@ impl Attempt<'_> {
                 },
                 |rows| sinks.take(rows),
             );
-            if let (Some(tee), true) = (tee, result.is_err()) {
-                table.keep(tee, &spool)?;
+            if let Err(error) = result {
+                let error = error.at(&table.path);
+                if rules.is_guess && error.kind() == ErrorKind::TypeMismatch {
+                    keep_all(self.tables, tees, &spool)?;
+                }
+                return Err(error);
             }
-            result.map_err(|e| e.at(&table.path))?;
             if let Some((expected, _)) =
                 promised.filter(|(rows, _)| *rows != sinks.rows - before && sinks.left > 0)
             {

@@ -5,11 +5,12 @@
 
 use super::append::{Rows, Sinks};
 use super::dialect::{Dialect, Header};
-use super::import::{Table, TextOptions};
+use super::import::TextOptions;
 use super::number::{Notation, NumberOptions};
 use super::rows::{Origin, RowRules};
 use super::schema::Kind;
 use super::stream::Piece;
+use super::table::Table;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, values_mut, with_element};
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};

@@ -7,6 +7,7 @@ use command::{names, run, run_piped};
 use ndarray::{Ix1, Ix2};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write;
 use std::process::Command;
 use tempfile::tempdir;
 
@@ -295,5 +296,68 @@ fn what_is_guessed_comes_with_its_reason() {
     for more in ["x", "0.5", "1e999"] {
         let note = pack(&format!("a,b\n1,2\n3,4\n5,{more}\n"), &["--max-rows", "2"]);
         assert!(note.contains("one int64 matrix"), "{note}");
+    }
+}
+
+#[test]
+fn a_second_start_finds_every_stream_again() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    let gz = |name: &str, text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        fs::write(at.join(format!("{name}.gz")), encoder.finish().unwrap()).unwrap();
+        fs::write(at.join(name), text).unwrap();
+    };
+    // More than is looked at for a sample, so that the last line comes as a surprise.
+    let long: String = (0..200_000).map(|row| format!("{row},1\n")).collect();
+    for (name, text) in [
+        ("whole.csv", "1,2\n3,4\n".to_owned()),
+        ("wide.csv", format!("{long}0.5,7\n")),
+        ("word.csv", format!("{long}word,7\n")),
+        ("large.csv", format!("0.5,1\n{long}9007199254740993,7\n")),
+    ] {
+        gz(name, &text);
+    }
+    let rows = |args: &[&str], stdin: &str| {
+        let input = fs::read(at.join(stdin)).unwrap();
+        let ended =
+            run_piped(at, [&["pack", "-o", "x", "--force", "--from", "csv", "-q"], args].concat(), &input);
+        assert_eq!(ended.code, Some(0), "{args:?}: {ended:?}");
+        let out = run(at, ["unpack", "x", "-o", "-", "--to", "csv"]).out;
+        assert!(out.lines().any(|line| line == "3,4" || line == "3.0,4.0" || line == "3,4.0"), "{args:?}");
+        out.lines().count()
+    };
+    for odd in ["wide.csv", "word.csv", "large.csv"] {
+        let expected = 2 + fs::read_to_string(at.join(odd)).unwrap().lines().count();
+        let packed = format!("{odd}.gz");
+        for order in [
+            ["whole.csv.gz", odd],
+            ["whole.csv.gz", &packed],
+            [odd, "whole.csv.gz"],
+            [&packed, "whole.csv.gz"],
+            ["whole.csv", &packed],
+        ] {
+            assert_eq!(rows(&order, "whole.csv"), expected, "{order:?}");
+        }
+        assert_eq!(rows(&["-", odd], "whole.csv"), expected);
+        assert_eq!(rows(&[odd, "-"], "whole.csv"), expected);
+    }
+    gz("one.svm", "1 1:0.5 3:2\n");
+    gz("zero.svm", "1 0:7\n");
+    for order in [
+        ["one.svm.gz", "zero.svm"],
+        ["one.svm", "zero.svm.gz"],
+        ["zero.svm", "one.svm.gz"],
+        ["one.svm.gz", "zero.svm.gz"],
+    ] {
+        let ended =
+            run(at, [&["pack", "-q", "-o", "s", "--force", "--from", "svmlight"], &order[..]].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(
+            run(at, ["unpack", "s", "--array", "data", "-o", "-", "--to", "csv"]).out.lines().count(),
+            3,
+            "{order:?}"
+        );
     }
 }
