@@ -126,7 +126,7 @@ fn a_sparse_matrix_does_not_grow() {
     let tmp = tempfile::tempdir().unwrap();
     let mut pack = options(TextOptions::default());
     pack.text.given.max_rows = Some(2);
-    let dataset = run(tmp.path(), b"1 1:2\n\n2 2:3\nx\n", &pack).unwrap();
+    let dataset = run(tmp.path(), b"\xef\xbb\xbf1 1:2\n\n2 2:3\nx\n", &pack).unwrap();
     assert_eq!(values::<f64>(&dataset, "labels"), [1.0, 2.0]);
     let more = PackOptions { mode: Mode::Append, write: WriteOptions::new().sync(false), ..pack };
     let error = run(tmp.path(), b"1 1:2\n", &more).unwrap_err();

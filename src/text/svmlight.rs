@@ -89,8 +89,11 @@ pub(crate) fn pack(
     for mut source in sources {
         let path = source.path().to_owned();
         let start = source.peek(1 << 16)?;
-        let first = &start[..memchr::memchr(b'\n', &start).map_or(start.len(), |end| end + 1)];
-        let mut origin = Origin::default();
+        let mark = if start.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let start = &start[mark..];
+        let first = &start[..memchr::memchr(b'\n', start).map_or(start.len(), |end| end + 1)];
+        let mut origin = Origin { offset: mark as u64, lines: 0 };
+        let mut skipped = 0;
         if options.given.header == Header::Yes {
             promised.push(Some(promise(first).ok_or_else(|| {
                 let what = format!(
@@ -99,11 +102,12 @@ pub(crate) fn pack(
                 );
                 Error::new(ErrorKind::Parse, what).line(1).at(&path)
             })?));
-            origin = Origin { offset: first.len() as u64, lines: 1 };
+            skipped = first.len();
+            origin = Origin { offset: (mark + skipped) as u64, lines: 1 };
         } else {
             promised.push(None);
         }
-        let rest = start.get(origin.offset as usize..).unwrap_or_default();
+        let rest = start.get(skipped..).unwrap_or_default();
         let first = rest.split(|&byte| byte == b'\n').map(bare).find(|line| !line.is_empty());
         qid = qid.or(first.map(|line| fields(line).nth(1).is_some_and(|field| field.starts_with(b"qid:"))));
         tables.push(Table { source, path, origin });

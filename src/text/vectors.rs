@@ -6,7 +6,7 @@
 use super::append::{Rows, Sinks};
 use super::dialect::{Dialect, Header};
 use super::import::TextOptions;
-use super::number::{Notation, NumberOptions};
+use super::number::{Notation, Number, NumberOptions};
 use super::rows::{Origin, RowRules};
 use super::schema::Kind;
 use super::stream::Piece;
@@ -27,6 +27,8 @@ use std::path::Path;
 pub(crate) const VECTORS: &str = "vectors";
 pub(crate) const TOKENS: &str = "tokens";
 
+/// UTF-8's byte-order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// What is looked at to find out how long vectors are.
 const SAMPLE_BYTES: usize = 1 << 20;
 const SAMPLE_LINES: usize = 1000;
@@ -41,6 +43,8 @@ struct Form {
     dim: u64,
     /// What the first line promises, and how long it is.
     header: Option<(u64, usize)>,
+    /// Bytes of a byte-order mark before it.
+    mark: usize,
     binary: bool,
 }
 
@@ -103,7 +107,7 @@ fn append(
             break;
         }
         let path = source.path().to_owned();
-        let skip = form.header.map_or(0, |(_, len)| len) as u64;
+        let skip = (form.mark + form.header.map_or(0, |(_, len)| len)) as u64;
         let mut rows = 0;
         let mut count = |sinks: &mut Sinks<'_>, new: Rows| {
             rows += new.len() as u64;
@@ -121,7 +125,7 @@ fn append(
             .map_err(|e| e.at(&path))?;
         } else {
             let rules = VectorRules::new(form.dim, options);
-            let origin = Origin { offset: skip, lines: u64::from(skip > 0) };
+            let origin = Origin { offset: skip, lines: u64::from(form.header.is_some()) };
             let mut table = Table { source, path: path.clone(), origin };
             table
                 .run(
@@ -183,7 +187,9 @@ fn promise(line: &[u8]) -> Option<(u64, u64)> {
 fn form_of(source: &mut Source, dim: Option<u64>, options: &TextOptions) -> Result<Form> {
     let start = source.peek(SAMPLE_BYTES)?;
     let complete = start.len() < SAMPLE_BYTES;
-    let first_end = memchr::memchr(b'\n', &start).unwrap_or(start.len());
+    let mark = if start.starts_with(MARK) { MARK.len() } else { 0 };
+    let start = &start[mark..];
+    let first_end = memchr::memchr(b'\n', start).unwrap_or(start.len());
     let first = &start[..first_end];
     let after = &start[(first_end + 1).min(start.len())..];
     let promised = promise(first).filter(|_| options.given.header != Header::No);
@@ -196,7 +202,7 @@ fn form_of(source: &mut Source, dim: Option<u64>, options: &TextOptions) -> Resu
     }
     if let Some((count, found)) = promised.filter(|(_, found)| is_binary(after, *found)) {
         let header = Some((count, first_end + 1));
-        return Ok(Form { dim: same_dim(dim, found)?, header, binary: true });
+        return Ok(Form { dim: same_dim(dim, found)?, header, mark, binary: true });
     }
     let mut lines: Vec<&[u8]> = after.split(|&byte| byte == b'\n').take(SAMPLE_LINES).collect();
     // The last may go on behind the sample, or be nothing behind the last end of a line.
@@ -217,7 +223,7 @@ fn form_of(source: &mut Source, dim: Option<u64>, options: &TextOptions) -> Resu
     });
     if let Some((count, found)) = header {
         let len = (first_end + 1).min(start.len());
-        return Ok(Form { dim: same_dim(dim, found)?, header: Some((count, len)), binary: false });
+        return Ok(Form { dim: same_dim(dim, found)?, header: Some((count, len)), mark, binary: false });
     }
     lines.insert(0, first);
     let dim = match dim {
@@ -226,7 +232,7 @@ fn form_of(source: &mut Source, dim: Option<u64>, options: &TextOptions) -> Resu
             Error::new(ErrorKind::Parse, "expected lines of a token and numbers, found none")
         })?,
     };
-    Ok(Form { dim, header: None, binary: false })
+    Ok(Form { dim, header: None, mark, binary: false })
 }
 
 fn same_dim(asked: Option<u64>, found: u64) -> Result<u64> {
@@ -246,12 +252,22 @@ fn same_dim(asked: Option<u64>, found: u64) -> Result<u64> {
 
 /// Whether what follows the first token is no text of numbers.
 fn is_binary(after: &[u8], dim: u64) -> bool {
+    let line = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
+    let dim_fields = usize::try_from(dim).unwrap_or(usize::MAX);
+    let numbers = fields(bare(line)).collect::<Vec<_>>();
+    let is_line = numbers.len().checked_sub(dim_fields).is_some_and(|tokens| {
+        let is_number = |field: &&[u8]| f64::parse(field, NumberOptions::default()).is_ok();
+        tokens > 0 && numbers[tokens..].iter().all(is_number)
+    });
+    // A token may hold blanks and any letters.
+    if is_line && std::str::from_utf8(line).is_ok() {
+        return false;
+    }
     let Some(blank) = memchr::memchr(b' ', after) else { return false };
     let len = usize::try_from(dim.saturating_mul(4)).unwrap_or(usize::MAX).min(256);
     let values = &after[blank + 1..];
     let values = &values[..values.len().min(len)];
-    let is_text = values.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    !(is_text && values.iter().any(u8::is_ascii_digit))
+    !values.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
 }
 
 /// How lines become vectors.
@@ -403,7 +419,7 @@ fn binary(
     let Some((count, header)) = form.header else { return Ok(()) };
     let dim = usize::try_from(form.dim).unwrap_or(usize::MAX);
     let mut reader = BufReader::with_capacity(1 << 20, reader);
-    std::io::copy(&mut reader.by_ref().take(header as u64), &mut std::io::sink())
+    std::io::copy(&mut reader.by_ref().take((form.mark + header) as u64), &mut std::io::sink())
         .map_err(|e| read_error(e, path))?;
     let short = |row: u64| {
         Error::new(

@@ -46,6 +46,8 @@ impl Notation {
         }
         let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let whole = digits(rest);
+        // No group follows a zero: 0.123 is a fraction in the notation of somebody else.
+        let starts_with_zero = rest.first() == Some(&b'0');
         plain.extend_from_slice(&rest[..whole]);
         rest = &rest[whole..];
         let mut groups = 0;
@@ -53,7 +55,7 @@ impl Notation {
             && *first == mark
         {
             // A group of another length is a sign that the mark means something else.
-            if digits(after) != 3 || !(1..=3).contains(&whole) {
+            if digits(after) != 3 || !(1..=3).contains(&whole) || starts_with_zero {
                 return None;
             }
             plain.extend_from_slice(&after[..3]);
@@ -102,6 +104,9 @@ mod tests {
             (" -1.234.567,25 ", Some("-1234567.25")),
             ("1.234", Some("1234")),
             ("12.34", None),
+            ("0.123", None),
+            ("-00.123", None),
+            ("0,123", Some("0.123")),
             ("1234.567", None),
             ("1.5", None),
             (",5", Some(".5")),
