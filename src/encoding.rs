@@ -119,10 +119,12 @@ impl<R: Read> Decoded<R> {
         if let DecoderResult::Malformed(len, _) = result {
             let at = (self.before + read as u64).saturating_sub(u64::from(len));
             let start = read.saturating_sub(usize::from(len));
-            let error = Error::new(
-                ErrorKind::Parse,
-                format!("expected {}, found {}", self.charset.name(), quoted(&raw[start..read])),
-            );
+            let found = match &raw[start..read] {
+                [] => "the end within a character".to_owned(),
+                bytes => quoted(bytes),
+            };
+            let what = format!("expected {}, found {found}", self.charset.name());
+            let error = Error::new(ErrorKind::Parse, what);
             return Err(io::Error::other(error.offset(at)));
         }
         debug_assert!(result == DecoderResult::InputEmpty && read == found);

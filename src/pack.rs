@@ -8,7 +8,9 @@ use crate::npy::NpyOptions;
 use crate::output::{Together, fingerprint};
 use crate::plan::READ_AS;
 use crate::progress::Progress;
-use crate::text::{Delimiter, Like, TextOptions, svmlight, vectors};
+use crate::text::{
+    Delimiter, Header, Layout, Like, Missing, Ragged, SparseOptions, TextOptions, svmlight, vectors,
+};
 use crate::writer::WriteOptions;
 use std::path::Path;
 
@@ -226,6 +228,9 @@ fn create(
         }
         sources.push(source);
     }
+    if let Some(kind) = kind {
+        check_options(kind, &options.text).map_err(|e| e.at(inputs[0].name()))?;
+    }
     let mut charsets = Vec::new();
     if kind.is_some_and(|kind| kind != Kind::Npy) {
         let mut texts = Vec::with_capacity(sources.len());
@@ -284,6 +289,39 @@ fn create(
     progress.advance(0)?;
     notes.splice(0..0, charsets);
     Ok(Packed { dataset: output.seal()?, notes })
+}
+
+/// An option that has no meaning for inputs of this kind is no wish that may be passed over.
+fn check_options(kind: Kind, text: &TextOptions) -> Result<()> {
+    use Kind::{Npy, Sparse, Text, Vectors};
+    let given = &text.given;
+    let options: [(&str, bool, &[Kind]); 18] = [
+        ("--columns", !text.columns.is_empty(), &[Text]),
+        ("--na", !text.na.is_empty(), &[Text]),
+        ("--decimal, --thousands or --fortran-exponent", !text.notation.is_plain(), &[Text]),
+        ("--delimiter", given.delimiter.is_some(), &[Text]),
+        ("--quote", given.quote.is_some(), &[Text]),
+        ("--comment", given.comment.is_some(), &[Text]),
+        ("--line-end", given.line_end.is_some(), &[Text]),
+        ("--skip-rows", given.skip_lines > 0, &[Text]),
+        ("--missing", given.missing != Missing::Error, &[Text]),
+        ("--ragged", given.ragged != Ragged::Error, &[Text]),
+        ("--layout", text.layout != Layout::Auto, &[Text]),
+        ("--header", given.header != Header::Auto, &[Text, Vectors, Sparse]),
+        ("--max-rows", given.max_rows.is_some(), &[Text, Vectors, Sparse]),
+        ("--encoding", text.encoding.is_some(), &[Text, Vectors, Sparse]),
+        ("--allow-overflow", text.allow_overflow, &[Text, Vectors, Sparse]),
+        ("--dim", text.dim.is_some(), &[Vectors]),
+        ("--zero-based, --features or --multilabel", text.sparse != SparseOptions::default(), &[Sparse]),
+        ("--dtype", text.dtype.is_some(), &[Npy, Text, Vectors, Sparse]),
+    ];
+    match options.iter().find(|(_, set, kinds)| *set && !kinds.contains(&kind)) {
+        None => Ok(()),
+        Some((name, ..)) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("expected options that {} has, found {name}", kind.name()),
+        )),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

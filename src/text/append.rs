@@ -158,7 +158,7 @@ fn fill_columns(
                     if let Err(e) = std::str::from_utf8(field) {
                         let error =
                             Error::new(ErrorKind::Parse, format!("expected UTF-8, found {}", quoted(field)))
-                                .hint("other encodings must be converted first, by iconv for example");
+                                .hint("--encoding reads text in another encoding");
                         let error = rules.in_field(error, &record, &fields, index, text);
                         let at = error.byte_offset().unwrap_or(0) + e.valid_up_to() as u64;
                         return Err(place(error.offset(at)));

@@ -373,7 +373,7 @@ impl VectorRules {
                 ErrorKind::Parse,
                 format!("expected a token in UTF-8, found {}", quoted(&line[..end])),
             )
-            .hint(format!("byte {} of it is none; iconv converts other encodings", e.valid_up_to() + 1))
+            .hint(format!("byte {} of it is none; --encoding reads text in another", e.valid_up_to() + 1))
             .field(1));
         }
         Ok((&line[..end], start))

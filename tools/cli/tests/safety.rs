@@ -361,3 +361,29 @@ fn a_second_start_finds_every_stream_again() {
         );
     }
 }
+
+#[test]
+fn options_without_a_meaning_are_refused() {
+    let tmp = tempdir().unwrap();
+    let at = tmp.path();
+    fs::write(at.join("in.csv"), "1,2\n3,4\n").unwrap();
+    fs::write(at.join("v.txt"), "a 1 2\nb 3 4\n").unwrap();
+    fs::write(at.join("s.svm"), "1 1:2\n").unwrap();
+    assert_eq!(run(at, ["pack", "in.csv", "-q", "-o", "x"]).code, Some(0));
+    for (input, options) in [
+        ("x/data/00000.npy", &["--columns", "0"][..]),
+        ("x/data/00000.npy", &["--max-rows", "1"]),
+        ("x/data/00000.npy", &["--encoding", "latin-1"]),
+        ("v.txt", &["--from", "word2vec", "--skip-rows", "1"]),
+        ("v.txt", &["--from", "word2vec", "--features", "1"]),
+        ("s.svm", &["--from", "svmlight", "--decimal", ","]),
+        ("s.svm", &["--from", "svmlight", "--na", "x"]),
+        ("in.csv", &["--dim", "2"]),
+        ("in.csv", &["--multilabel"]),
+    ] {
+        let ended = run(at, [&["pack", input, "-q", "-o", "y"], options].concat());
+        assert_eq!(ended.code, Some(2), "{options:?}");
+        let option = options.iter().rfind(|option| option.starts_with("--")).unwrap();
+        assert!(ended.err.contains("expected options that") && ended.err.contains(option), "{}", ended.err);
+    }
+}
