@@ -52,6 +52,20 @@ impl Charset {
         }
     }
 
+    /// This charset, which was called `name`, for a text with this mark: UTF-16 alone leaves the order of
+    /// bytes to the mark; any other must agree with it.
+    pub(crate) fn with_mark(self, name: &str, mark: Option<Self>) -> Result<Self> {
+        let leaves_order = matches!(&*name.to_ascii_lowercase(), "utf-16" | "utf16" | "utf_16");
+        match mark {
+            Some(mark) if leaves_order => Ok(mark),
+            Some(mark) if mark != self => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("expected {}, found the byte-order mark of {}", self.name(), mark.name()),
+            )),
+            _ => Ok(self),
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Latin1 => "ISO-8859-1",
@@ -185,6 +199,11 @@ mod tests {
             assert_eq!(decode(charset, &bytes).unwrap(), text);
             assert_eq!(Charset::of_mark(&bytes), mark.then_some(charset));
         }
+        let (little, big) =
+            (Charset::of_name("utf-16le").unwrap().unwrap(), Charset::of_name("utf-16be").unwrap().unwrap());
+        assert_eq!(little.with_mark("UTF-16", Some(big)).unwrap(), big);
+        assert_eq!(little.with_mark("utf-16", None).unwrap(), little);
+        assert!(little.with_mark("utf-16le", Some(big)).is_err());
         let latin = Charset::of_name("latin-1").unwrap().unwrap();
         assert_eq!(decode(latin, b"\xe9\x80,1\n").unwrap(), "é\u{80},1\n");
         let windows = Charset::of_name("cp1252").unwrap().unwrap();

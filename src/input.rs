@@ -127,9 +127,10 @@ impl Source {
 
     /// A text as UTF-8: by the name of its encoding, or by its mark. Says which it was in, if it was in another.
     pub(crate) fn decoded(mut self, name: Option<&str>) -> Result<(Self, Option<Charset>)> {
+        let mark = Charset::of_mark(&self.peek(4)?);
         let charset = match name {
-            Some(name) => Charset::of_name(name)?,
-            None => Charset::of_mark(&self.peek(4)?),
+            Some(name) => Charset::of_name(name)?.map(|charset| charset.with_mark(name, mark)).transpose()?,
+            None => mark,
         };
         let Some(charset) = charset else { return Ok((self, None)) };
         let path = self.path().to_owned();

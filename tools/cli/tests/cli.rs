@@ -604,6 +604,12 @@ fn text_of_other_encodings_is_read() {
     for (bytes, name, expected) in [
         (utf16(true), None, expected.to_owned()),
         (utf16(false), Some("utf-16le"), expected.to_owned()),
+        (utf16(false), Some("utf-16"), expected.to_owned()),
+        (
+            utf16(true).chunks(2).flat_map(|pair| [pair[1], pair[0]]).collect(),
+            Some("utf-16"),
+            expected.to_owned(),
+        ),
         (latin, Some("latin-1"), expected.replace('𝄞', "ÿ")),
         (text.as_bytes().to_vec(), Some("utf-8"), expected.to_owned()),
     ] {
