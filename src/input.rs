@@ -39,7 +39,8 @@ impl Input {
         self.open_raw(progress)?.decompressed().map_err(|e| e.at(self.name()))
     }
 
-    fn open_raw(&self, progress: &Progress) -> Result<Source> {
+    /// Opens it as it is, compressed or not.
+    pub(crate) fn open_raw(&self, progress: &Progress) -> Result<Source> {
         match self {
             Self::Stdin => stdin(progress.request()),
             Self::Path(path) => {
@@ -133,22 +134,39 @@ impl Source {
             None => mark,
         };
         let Some(charset) = charset else { return Ok((self, None)) };
-        let path = self.path().to_owned();
-        let reader: Box<dyn Read + Send> = match self {
-            Self::File(file) => Box::new(charset.decode(file.into_reader())),
-            Self::Stream(stream) => Box::new(charset.decode(stream)),
-        };
-        Ok((Self::Stream(SourceStream { reader, path, ahead: Vec::new(), taken: 0 }), Some(charset)))
+        Ok((self.through(|reader| Ok(Box::new(charset.decode(reader))))?, Some(charset)))
     }
 
     fn decompressed(mut self) -> Result<Self> {
         let Some(compression) = Compression::of(&self.peek(MAGIC_BYTES)?) else { return Ok(self) };
+        self.through(|reader| Ok(Box::new(compression.open(reader)?)))
+    }
+
+    /// The stream that `change` makes of this. It is still told from others by the file beneath.
+    fn through(
+        self,
+        change: impl FnOnce(Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>>,
+    ) -> Result<Self> {
         let path = self.path().to_owned();
-        let reader = match self {
-            Self::File(file) => compression.open(file.into_reader())?,
-            Self::Stream(stream) => compression.open(stream)?,
-        };
-        Ok(Self::Stream(SourceStream { reader: Box::new(reader), path, ahead: Vec::new(), taken: 0 }))
+        let file = self.file().map(|file| SourceFile::new(file.reader()?, &path)).transpose()?;
+        let reader = change(self.into_reader())?;
+        Ok(Self::Stream(SourceStream { reader, path, ahead: Vec::new(), taken: 0, file }))
+    }
+
+    /// The file that all of it comes from, if that is one.
+    pub(crate) fn file(&self) -> Option<&SourceFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Stream(stream) => stream.file.as_ref(),
+        }
+    }
+
+    /// Its bytes in order.
+    pub(crate) fn into_reader(self) -> Box<dyn Read + Send> {
+        match self {
+            Self::File(file) => Box::new(file.into_reader()),
+            Self::Stream(stream) => Box::new(stream),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -218,12 +236,14 @@ pub(crate) struct SourceStream {
     /// Bytes that were looked at and not taken.
     ahead: Vec<u8>,
     taken: usize,
+    /// What it is made from, if that is a file.
+    file: Option<SourceFile>,
 }
 
 impl SourceStream {
     fn new(reader: impl Read + Waits + Send + 'static, path: &Path, stop: Stop) -> Self {
         let reader = Box::new(Stoppable { reader, stop });
-        Self { reader, path: path.to_owned(), ahead: Vec::new(), taken: 0 }
+        Self { reader, path: path.to_owned(), ahead: Vec::new(), taken: 0, file: None }
     }
 
     fn peek(&mut self, max: usize) -> Result<Vec<u8>> {

@@ -135,7 +135,7 @@ impl Output {
 /// What tells an input from others of the same shape, at the cost of two short reads.
 pub(crate) fn fingerprint(source: &Source) -> Result<String> {
     const PIECE: u64 = 1 << 16;
-    let Source::File(file) = source else { return Ok("stream".to_owned()) };
+    let Some(file) = source.file() else { return Ok("stream".to_owned()) };
     let len = file.len();
     let mut crc = [0; 2];
     let mut piece = vec![0; len.min(PIECE) as usize];

@@ -161,7 +161,7 @@ fn task(inputs: &[Input], options: &PackOptions, progress: &Progress) -> Result<
             Input::Path(path) => path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()),
         };
         repeatable &= !is_pipe;
-        files.push(if is_pipe { "stream".to_owned() } else { fingerprint(&input.open(progress)?)? });
+        files.push(if is_pipe { "stream".to_owned() } else { fingerprint(&input.open_raw(progress)?)? });
     }
     let settings = format!(
         "{:?} {:?} {:?} {} {}",

@@ -530,3 +530,49 @@ fn rows_that_are_partly_taken_are_refused_whole() {
     assert_eq!(shared.status().unwrap(), before, "nothing of them was written");
     shared.write_rows("x", 0, &rows(0..3 * BLOCK).view()).unwrap();
 }
+
+#[test]
+fn compressed_inputs_of_one_shape_are_not_mixed() {
+    let gz = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let tmp = tempfile::tempdir().unwrap();
+    let out = tmp.path().join("x");
+    // Arrays of the same shape and dtype, so that nothing but the values tells one from the other.
+    let inputs: Vec<_> = [1u32, 2]
+        .iter()
+        .map(|&fill| {
+            let plain = tmp.path().join(format!("plain{fill}"));
+            let writer = Builder::new(options()).array("a", DType::UInt32, &[9000]).create(&plain).unwrap();
+            writer.write("a", &ndarray::Array1::from_elem(9000, fill).view()).unwrap();
+            writer.seal().unwrap();
+            let path = tmp.path().join(format!("{fill}.npy.gz"));
+            fs::write(&path, gz(&fs::read(plain.join("a/00000.npy")).unwrap())).unwrap();
+            Input::Path(path)
+        })
+        .collect();
+    let write = options().shard_bytes(8192);
+    let base = PackOptions { name: "a".into(), write, ..PackOptions::default() };
+    let run = |input: &Input, options: PackOptions| pack(&[input.clone()], &out, &options, &Progress::new());
+    // A part of the first leaves something to go on with.
+    let half = PackOptions { part: Some((0, 2)), ..base.clone() };
+    assert!(run(&inputs[0], half).unwrap().dataset.is_none());
+    let error = run(&inputs[1], PackOptions { resume: true, ..base.clone() }).unwrap_err();
+    assert!(error.to_string().contains("input 1: expected"), "{error}");
+    let resumed = PackOptions { resume: true, ..base.clone() };
+    let first = run(&inputs[0], resumed.clone()).unwrap().dataset.unwrap();
+    assert!(first.read::<u32, ndarray::Ix1>("a").unwrap().iter().all(|&v| v == 1));
+
+    // A killed append of the first, as it stands when its rows are packed and not yet in the dataset.
+    let append = PackOptions { mode: arrshard::Mode::Append, ..resumed };
+    let building = tmp.path().join(".x.building");
+    fs::create_dir(&building).unwrap();
+    pack(&inputs[..1], &building.join("added"), &base, &Progress::new()).unwrap();
+    let id = first.manifest().id().unwrap();
+    fs::write(building.join("task"), format!("{id} of generation 1\nstream, read as 00000000\n")).unwrap();
+    let error = run(&inputs[1], append).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(!error.to_string().contains("found \"stream"), "the file is told from others: {error}");
+}

@@ -114,11 +114,7 @@ fn append(
             sinks.take(new)
         };
         if form.binary {
-            let reader = match source {
-                Source::File(file) => Box::new(file.into_reader()) as Box<dyn Read + Send>,
-                Source::Stream(stream) => Box::new(stream),
-            };
-            binary(reader, &path, form, dtype, |new| {
+            binary(source.into_reader(), &path, form, dtype, |new| {
                 progress.advance(new.bytes() as u64)?;
                 count(&mut sinks, new)
             })
