@@ -186,11 +186,7 @@ impl Appender {
         }
         let mut shape = vec![self.rows];
         shape.extend_from_slice(&self.row);
-        let layout = if self.by_row.row_bytes == 0 {
-            ArrayLayout::new(self.dtype, &shape, 1)?
-        } else {
-            ArrayLayout::with_rows_per_shard(self.dtype, &shape, self.by_row.rows_per_shard)?
-        };
+        let layout = ArrayLayout::split_as(&self.by_row, self.dtype, &shape)?;
         Ok(Finished { layout, shards: self.shards.into_iter().map(|(_, crcs)| crcs).collect() })
     }
 }

@@ -1,7 +1,7 @@
 //! Compressed inputs, as streams of what is in them, decompressed on a thread of their own beside the parsers.
 
 use crate::error::{Error, ErrorKind, Result};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// How an input is compressed, told by its first bytes.
@@ -77,7 +77,7 @@ impl Compression {
         std::thread::Builder::new().name("decompress".to_owned()).spawn(work).map_err(|e| {
             Error::new(ErrorKind::Io, format!("expected a thread to decompress on, found {e}"))
         })?;
-        Ok(Decompressed { pieces, piece: Vec::new(), taken: 0, ended: false })
+        Ok(Decompressed { pieces, piece: Cursor::default() })
     }
 
     /// An error of the decoder, unless it is one of its input.
@@ -155,31 +155,29 @@ impl<R: Read> Read for Marked<R> {
 /// Reads what another thread decompresses.
 pub(crate) struct Decompressed {
     pieces: Receiver<io::Result<Vec<u8>>>,
-    piece: Vec<u8>,
-    taken: usize,
-    ended: bool,
+    piece: Cursor<Vec<u8>>,
 }
 
 impl Read for Decompressed {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.piece.len() && !self.ended {
+        loop {
+            let len = self.piece.read(out)?;
+            if len > 0 || out.is_empty() {
+                return Ok(len);
+            }
             match self.pieces.recv() {
-                Ok(piece) => (self.piece, self.taken) = (piece?, 0),
-                Err(_) => self.ended = true,
+                Ok(piece) => self.piece = Cursor::new(piece?),
+                // All is sent, and whoever sent it is gone.
+                Err(_) => return Ok(0),
             }
         }
-        let have = &self.piece[self.taken..];
-        let len = have.len().min(out.len());
-        out[..len].copy_from_slice(&have[..len]);
-        self.taken += len;
-        Ok(len)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Cursor, Write};
+    use std::io::Write;
 
     fn packed(compression: Compression, text: &[u8]) -> Vec<u8> {
         match compression {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, quoted};
 use encoding_rs::{Decoder, DecoderResult, Encoding};
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 /// How the characters of a text are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,8 +84,7 @@ impl Charset {
             charset: self,
             decoder,
             raw: Vec::new(),
-            text: Vec::new(),
-            taken: 0,
+            text: Cursor::default(),
             before: 0,
             ended: false,
         }
@@ -99,8 +98,7 @@ pub(crate) struct Decoded<R> {
     /// `None` for ISO 8859-1.
     decoder: Option<Decoder>,
     raw: Vec<u8>,
-    text: Vec<u8>,
-    taken: usize,
+    text: Cursor<Vec<u8>>,
     /// Bytes of the input that are decoded.
     before: u64,
     ended: bool,
@@ -116,20 +114,20 @@ impl<R: Read> Decoded<R> {
             }
         };
         self.ended = found == 0;
-        self.taken = 0;
-        self.text.clear();
+        self.text.set_position(0);
+        let text = self.text.get_mut();
+        text.clear();
         let raw = &self.raw[..found];
         let Some(decoder) = &mut self.decoder else {
-            self.text.resize(found * 2, 0);
-            let len = encoding_rs::mem::convert_latin1_to_utf8(raw, &mut self.text);
-            self.text.truncate(len);
+            text.resize(found * 2, 0);
+            let len = encoding_rs::mem::convert_latin1_to_utf8(raw, text);
+            text.truncate(len);
             return Ok(());
         };
         let room = decoder.max_utf8_buffer_length_without_replacement(found).unwrap_or(found * 3 + 16);
-        self.text.resize(room, 0);
-        let (result, read, written) =
-            decoder.decode_to_utf8_without_replacement(raw, &mut self.text, self.ended);
-        self.text.truncate(written);
+        text.resize(room, 0);
+        let (result, read, written) = decoder.decode_to_utf8_without_replacement(raw, text, self.ended);
+        text.truncate(written);
         if let DecoderResult::Malformed(len, _) = result {
             let at = (self.before + read as u64).saturating_sub(u64::from(len));
             let start = read.saturating_sub(usize::from(len));
@@ -149,14 +147,13 @@ impl<R: Read> Decoded<R> {
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.text.len() && !self.ended {
+        loop {
+            let len = self.text.read(out)?;
+            if len > 0 || out.is_empty() || self.ended {
+                return Ok(len);
+            }
             self.fill()?;
         }
-        let have = &self.text[self.taken..];
-        let len = have.len().min(out.len());
-        out[..len].copy_from_slice(&have[..len]);
-        self.taken += len;
-        Ok(len)
     }
 }
 

@@ -135,7 +135,6 @@ impl Next {
     /// killed writer has left something.
     pub(crate) fn begin(&mut self, task: &str, resume: bool) -> Result<Begin> {
         if Manifest::is_later(&self.manifest) {
-            let _ = fs::remove_dir(&self.path);
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "expected a dataset of this version to write to, found one of a later version",
@@ -246,10 +245,9 @@ impl Next {
         let generation = self.base.manifest().generation + 1;
         let mut steps = Vec::new();
         for entry in self.base.arrays() {
-            steps.push(self.step(entry, rows, generation)?);
+            steps.push(self.step(entry, rows)?);
         }
-        let attributes = |entry: &ArrayEntry| entry.attributes.clone();
-        let arrays = self.write(rows, steps, attributes, generation)?;
+        let arrays = self.write(rows, steps, generation)?;
         let manifest = Manifest { arrays, generation, ..self.base.manifest().clone() };
         self.publish(&manifest)
     }
@@ -303,7 +301,7 @@ impl Next {
         });
         let steps = steps.collect();
         let mut manifest = base.clone();
-        let added = self.write(arrays, steps, |entry| entry.attributes.clone(), generation)?;
+        let added = self.write(arrays, steps, generation)?;
         manifest.arrays.extend(added);
         manifest.strings.extend(arrays.manifest().strings.iter().cloned());
         manifest.generation = generation;
@@ -311,7 +309,7 @@ impl Next {
     }
 
     /// What becomes of one array of the dataset.
-    fn step<'a>(&'a self, base: &'a ArrayEntry, rows: &'a Dataset, generation: u64) -> Result<Step<'a>> {
+    fn step<'a>(&'a self, base: &'a ArrayEntry, rows: &'a Dataset) -> Result<Step<'a>> {
         let source = rows.array(&base.name)?;
         // The offsets of strings start with a 0 that is no string's end.
         let text = self.base.manifest().strings.iter().find(|name| base.name == format!("{name}.offsets"));
@@ -333,18 +331,16 @@ impl Next {
             Some(name) => self.last_offset(base, name)?,
             None => 0,
         };
+        let layout = ArrayLayout::split_as(by_row, base.layout.dtype(), &shape)?;
         if by_row.row_bytes == 0 {
-            let layout = ArrayLayout::new(base.layout.dtype(), &shape, 1)?;
             return Ok(Step { source, layout, kept: Vec::new(), tail: old, skip, shift, base: Some(base) });
         }
-        let layout = ArrayLayout::with_rows_per_shard(base.layout.dtype(), &shape, by_row.rows_per_shard)?;
         let full = old / by_row.rows_per_shard;
         let tail = old % by_row.rows_per_shard;
         if tail > 0 {
             // New checksums must not declare right what is damaged.
             check_shard(&self.base, base, full)?;
         }
-        debug_assert!(base.shards.iter().all(|shard| shard.generation < generation));
         let kept = base.shards[..full as usize].to_vec();
         Ok(Step { source, layout, kept, tail, skip, shift, base: Some(base) })
     }
@@ -369,13 +365,7 @@ impl Next {
     }
 
     /// Writes the new shards of all arrays, under names that no manifest knows yet.
-    fn write(
-        &self,
-        rows: &Dataset,
-        steps: Vec<Step<'_>>,
-        attributes: impl Fn(&ArrayEntry) -> Attributes,
-        generation: u64,
-    ) -> Result<Vec<ArrayEntry>> {
+    fn write(&self, rows: &Dataset, steps: Vec<Step<'_>>, generation: u64) -> Result<Vec<ArrayEntry>> {
         let root = self.base.path();
         let mut arrays = Vec::with_capacity(steps.len());
         for step in steps {
@@ -391,7 +381,7 @@ impl Next {
             arrays.push(ArrayEntry {
                 name: entry.name.clone(),
                 layout: step.layout,
-                attributes: attributes(entry),
+                attributes: entry.attributes.clone(),
                 shards,
             });
         }
@@ -441,11 +431,7 @@ impl Next {
             *first -= before;
         }
         let dtype = step.layout.dtype();
-        let layout = if by_row.row_bytes == 0 {
-            ArrayLayout::new(dtype, &shape, 1)?
-        } else {
-            ArrayLayout::with_rows_per_shard(dtype, &shape, by_row.rows_per_shard)?
-        };
+        let layout = ArrayLayout::split_as(by_row, dtype, &shape)?;
         let arrays = std::iter::once((entry.name.clone(), layout.clone(), naming));
         let (root, storage) = (self.base.path(), self.storage.clone());
         let building = Building::within(root, &self.path, [0; 32], arrays, Transfer::Write, storage)?;

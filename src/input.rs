@@ -153,6 +153,14 @@ impl Source {
         Ok(Self::Stream(SourceStream { reader, path, ahead: Vec::new(), taken: 0, file }))
     }
 
+    /// Bytes of work that it is known to be; 0 for a stream.
+    pub(crate) fn known_len(&self) -> u64 {
+        match self {
+            Self::File(file) => file.len(),
+            Self::Stream(_) => 0,
+        }
+    }
+
     /// The file that all of it comes from, if that is one.
     pub(crate) fn file(&self) -> Option<&SourceFile> {
         match self {

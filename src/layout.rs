@@ -215,6 +215,15 @@ impl ArrayLayout {
         Ok(Self { dtype, shape: shape.to_vec(), rows, by_row })
     }
 
+    /// For `shape`, with as many rows in a shard as `by_row` has; rows without bytes are all in one.
+    pub(crate) fn split_as(by_row: &RowLayout, dtype: DType, shape: &[u64]) -> Result<Self> {
+        if by_row.row_bytes == 0 {
+            Self::new(dtype, shape, 1)
+        } else {
+            Self::with_rows_per_shard(dtype, shape, by_row.rows_per_shard)
+        }
+    }
+
     fn rows_of(dtype: DType, shape: &[u64]) -> Result<(u64, u64)> {
         if shape.len() > MAX_DIMENSIONS {
             return Err(Error::new(

@@ -293,9 +293,9 @@ fn create(
 
 /// An option that has no meaning for inputs of this kind is no wish that may be passed over.
 fn check_options(kind: Kind, text: &TextOptions) -> Result<()> {
-    use Kind::{Npy, Sparse, Text, Vectors};
+    use Kind::{Sparse, Text, Vectors};
     let given = &text.given;
-    let options: [(&str, bool, &[Kind]); 18] = [
+    let options: [(&str, bool, &[Kind]); 17] = [
         ("--columns", !text.columns.is_empty(), &[Text]),
         ("--na", !text.na.is_empty(), &[Text]),
         ("--decimal, --thousands or --fortran-exponent", !text.notation.is_plain(), &[Text]),
@@ -313,7 +313,6 @@ fn check_options(kind: Kind, text: &TextOptions) -> Result<()> {
         ("--allow-overflow", text.allow_overflow, &[Text, Vectors, Sparse]),
         ("--dim", text.dim.is_some(), &[Vectors]),
         ("--zero-based, --features or --multilabel", text.sparse != SparseOptions::default(), &[Sparse]),
-        ("--dtype", text.dtype.is_some(), &[Npy, Text, Vectors, Sparse]),
     ];
     match options.iter().find(|(_, set, kinds)| *set && !kinds.contains(&kind)) {
         None => Ok(()),

@@ -2,10 +2,13 @@
 
 #![allow(unsafe_code)]
 
+mod common;
+
 use arrshard::{
     Builder, DType, Dataset, ErrorKind, Input, Mode, PackOptions, Progress, Shared, WriteOptions, add,
     append, gc, pack,
 };
+use common::files;
 use ndarray::{Array2, Ix1, Ix2, arr1};
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,21 +38,9 @@ fn part(path: &Path, rows: std::ops::Range<usize>, options: WriteOptions) -> Dat
     writer.seal().unwrap()
 }
 
-/// Every file of a folder, by its path in it.
+/// The path of every file of a folder.
 fn names(folder: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(path) = open.pop() {
-        for entry in fs::read_dir(&path).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned());
-            }
-        }
-    }
-    found
+    files(folder).into_keys().collect()
 }
 
 fn assert_whole(dataset: &Dataset) {

@@ -1,11 +1,13 @@
 //! svmlight and libsvm files as sparse matrices.
 
+mod common;
+
 use arrshard::text::{IndexBase, SparseOptions, TextOptions};
 use arrshard::{Dataset, Element, ErrorKind, Format, Input, Mode, PackOptions, Progress, WriteOptions, pack};
+use common::gz;
 use ndarray::Ix1;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 fn options(text: TextOptions) -> PackOptions {
@@ -22,12 +24,6 @@ fn run(at: &Path, bytes: &[u8], options: &PackOptions) -> arrshard::Result<Datas
 
 fn values<T: Element>(dataset: &Dataset, name: &str) -> Vec<T> {
     dataset.read::<T, Ix1>(name).unwrap().to_vec()
-}
-
-fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 #[test]

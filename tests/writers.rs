@@ -1,10 +1,13 @@
 //! Many writers of one dataset: threads, and processes, which are this binary run again as [`child`].
 
+mod common;
+
 use arrshard::layout::HEADER_BYTES;
 use arrshard::{
     Builder, DType, Dataset, ErrorKind, Input, PackOptions, Progress, Shared, Status, Transfer, WriteOptions,
     pack,
 };
+use common::{files, gz};
 use ndarray::{Array2, Ix2, s};
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,23 +54,6 @@ fn alone(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     writer.write("y", &ndarray::arr1(&[1u8, 2, 3, 4, 5, 6, 7]).view()).unwrap();
     writer.seal().unwrap();
     files(path)
-}
-
-/// Every file of a folder, by its path in it.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(path) = open.pop() {
-        for entry in fs::read_dir(&path).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
 }
 
 fn same(path: &Path, expected: &BTreeMap<PathBuf, Vec<u8>>) {
@@ -533,11 +519,6 @@ fn rows_that_are_partly_taken_are_refused_whole() {
 
 #[test]
 fn compressed_inputs_of_one_shape_are_not_mixed() {
-    let gz = |bytes: &[u8]| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    };
     let tmp = tempfile::tempdir().unwrap();
     let out = tmp.path().join("x");
     // Arrays of the same shape and dtype, so that nothing but the values tells one from the other.
@@ -555,7 +536,9 @@ fn compressed_inputs_of_one_shape_are_not_mixed() {
         .collect();
     let write = options().shard_bytes(8192);
     let base = PackOptions { name: "a".into(), write, ..PackOptions::default() };
-    let run = |input: &Input, options: PackOptions| pack(&[input.clone()], &out, &options, &Progress::new());
+    let run = |input: &Input, options: PackOptions| {
+        pack(std::slice::from_ref(input), &out, &options, &Progress::new())
+    };
     // A part of the first leaves something to go on with.
     let half = PackOptions { part: Some((0, 2)), ..base.clone() };
     assert!(run(&inputs[0], half).unwrap().dataset.is_none());

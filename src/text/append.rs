@@ -29,9 +29,9 @@ impl Rows {
         tokens: Vec<u8>,
         fault: Option<Error>,
     ) -> Self {
-        let parts =
-            vec![Part::Numbers { bytes, row_bytes }, Part::Text { ends: ends.clone(), bytes: tokens }];
-        Self { rows: ends.len(), parts, fault }
+        let rows = ends.len();
+        let parts = vec![Part::Numbers { bytes, row_bytes }, Part::Text { ends, bytes: tokens }];
+        Self { rows, parts, fault }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -59,7 +59,7 @@ enum Part {
 /// The matrix that a piece holds, for records that are all numbers of `dtype`.
 pub(crate) fn matrix(rules: &RowRules, piece: &Piece, dtype: DType, check_whole: bool) -> Rows {
     let most = count(&piece.text, &rules.dialect).outside.records as usize;
-    let row_bytes = rules.columns * dtype.size() as usize;
+    let row_bytes = rules.columns() * dtype.size() as usize;
     let mut bytes = Buffer::default();
     bytes.resize(most * row_bytes);
     let (mut rows, mut at) = (0, 0);
@@ -82,7 +82,7 @@ fn matrix_rows<T: super::matrix::FastNumber>(
     let values: &mut [T] = values_mut(out)?;
     let result = rules.rows(&piece.text, piece.origin, at, values, rows);
     if check_whole {
-        check_whole_numbers(&values[..*rows * rules.columns])?;
+        check_whole_numbers(&values[..*rows * rules.columns()])?;
     }
     result
 }

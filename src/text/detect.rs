@@ -4,7 +4,7 @@
 //! mark, lines the caller said to skip, comment lines, and a header, and the summary names each.
 
 use super::dialect::{Delimiter, Dialect, Header, LineEnd, Missing, Ragged};
-use super::foreign::{refuse_binary, refuse_foreign};
+use super::foreign::{mark_len, refuse_binary, refuse_foreign};
 use super::header::{Row, column_names, has_numbers, is_header, is_marked_data, without_mark};
 use super::record::{Fields, Records, Rules};
 use super::{count::last_record_end, record::Line};
@@ -123,7 +123,7 @@ pub fn detect(
 ) -> Result<Option<Detected>> {
     refuse_foreign(text)?;
     refuse_binary(&text[..text.len().min(SAMPLE)])?;
-    let has_mark = text.starts_with(b"\xef\xbb\xbf");
+    let has_mark = mark_len(text) > 0;
     let line_end = given.line_end.unwrap_or_else(|| line_end_of(text));
     let base = dialect_of(Delimiter::Byte(b','), given, line_end);
     let mut top = Records::new(&text[usize::from(has_mark) * 3..], &base);

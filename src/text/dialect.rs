@@ -118,6 +118,11 @@ impl Dialect {
         Self::new(Delimiter::Blanks, None, Some(b"#"))
     }
 
+    /// Lines and nothing else: for formats whose readers take each line apart themselves.
+    pub(super) fn lines() -> Self {
+        Self::new(Delimiter::Blanks, None, None)
+    }
+
     /// With another delimiter.
     #[must_use]
     pub fn with_delimiter(mut self, delimiter: Delimiter) -> Self {

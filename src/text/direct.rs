@@ -40,7 +40,7 @@ pub(crate) fn fill_matrix<T: FastNumber>(
                 continue;
             }
             let piece;
-            (piece, rest) = rest.split_at_mut((end - start) as usize * rules.columns);
+            (piece, rest) = rest.split_at_mut((end - start) as usize * rules.columns());
             fill_rows(text, rules, start - range[0]..end - range[0], piece, progress)
                 .map_err(|e| e.at(text.text.path()))?;
         }
@@ -69,7 +69,7 @@ fn fill_rows<T: FastNumber>(
             let origin = Origin { offset: chunk.bytes.start, lines: chunk.place.lines };
             let start = at;
             let mut found = 0;
-            rules.rows(bytes, origin, &mut at, &mut out[filled * rules.columns..], &mut found)?;
+            rules.rows(bytes, origin, &mut at, &mut out[filled * rules.columns()..], &mut found)?;
             filled += found;
             progress.advance((at - start) as u64 * 3 / 4)?;
             if filled as u64 == rows.end - rows.start {

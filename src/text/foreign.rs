@@ -62,6 +62,12 @@ const MAGIC: [(&[u8], Foreign, &str); 25] = [
     (b"\x80\x05\x95", Pickle, "a Python pickle"),
 ];
 
+/// Bytes of the byte-order mark of UTF-8 that a text may start with.
+pub(super) fn mark_len(text: &[u8]) -> usize {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if text.starts_with(MARK) { MARK.len() } else { 0 }
+}
+
 /// What `text`, the first bytes of an input, is instead of a text table, and what a person calls it.
 pub fn foreign(text: &[u8]) -> Option<(Foreign, &'static str)> {
     if let Some(&(_, kind, name)) = MAGIC.iter().find(|(magic, ..)| text.starts_with(magic)) {
@@ -71,7 +77,7 @@ pub fn foreign(text: &[u8]) -> Option<(Foreign, &'static str)> {
     if matches!(text, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
         return Some((Zstd, "Zstandard data"));
     }
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    let text = text[mark_len(text)..].trim_ascii_start();
     let starts =
         |tag: &str| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()));
     if starts("<!DOCTYPE") || starts("<html") || starts("<head") {
@@ -86,7 +92,7 @@ pub fn foreign(text: &[u8]) -> Option<(Foreign, &'static str)> {
 /// `Unsupported`, saying what was found and what to do about it.
 pub(super) fn refuse_foreign(text: &[u8]) -> Result<()> {
     let Some((kind, name)) = foreign(text) else { return Ok(()) };
-    let start = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    let start = text[mark_len(text)..].trim_ascii_start();
     let error = match kind {
         Html | Xml | LfsPointer => {
             let line = text[..text.len() - start.len()].iter().filter(|&&byte| byte == b'\n').count();

@@ -15,7 +15,7 @@ use super::rows::{Origin, RowRules};
 use super::schema::{ColumnSurvey, Kind, Layout, Like, Plan};
 use super::stream;
 use super::svmlight::SparseOptions;
-use super::table::{Table, keep_all, look, spool_file};
+use super::table::{Replay, Table, look};
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape, escape_path, quoted};
 use crate::input::{Source, SourceFile};
@@ -104,7 +104,7 @@ pub(crate) fn pack(
         surveys = tables.survey()?;
     }
     let plan = match options.dtype {
-        Some(dtype) => Plan::given(dtype, tables.rules.columns, options.layout),
+        Some(dtype) => Plan::given(dtype, tables.rules.columns(), options.layout),
         None => Plan::new(&surveys, &tables.rules.dialect.missing, options.layout, &names)?,
     };
     notes.push(tables.describe(&plan));
@@ -212,14 +212,13 @@ impl<'a> Tables<'a> {
                     let rules = RowRules {
                         dialect: found.dialect.clone(),
                         width,
-                        columns: select.len(),
                         select,
                         named: found.names.is_some(),
                         number: NumberOptions { allow_overflow: options.allow_overflow },
                         notation: options.notation,
                         na: options.na.clone(),
                     };
-                    surveys = vec![ColumnSurvey::default(); rules.columns];
+                    surveys = vec![ColumnSurvey::default(); rules.columns()];
                     known = Some((rules.clone(), found.names.clone(), path.clone()));
                     rules
                 }
@@ -256,10 +255,11 @@ impl<'a> Tables<'a> {
             Error::new(ErrorKind::Parse, what).at(path)
         };
         let theirs = escape_path(&like.path);
-        if self.rules.columns != like.columns {
+        if self.rules.columns() != like.columns {
             return Err(place(format!(
                 "expected {} columns as {theirs} has, found {}",
-                like.columns, self.rules.columns
+                like.columns,
+                self.rules.columns()
             )));
         }
         let list = |names: &[String]| quoted(names.join(",").as_bytes());
@@ -295,7 +295,7 @@ impl<'a> Tables<'a> {
 
     fn describe(&self, plan: &Plan) -> String {
         match plan {
-            Plan::Matrix(dtype) => format!("one {dtype} matrix of {} columns", self.rules.columns),
+            Plan::Matrix(dtype) => format!("one {dtype} matrix of {} columns", self.rules.columns()),
             Plan::Columns(kinds) => {
                 let names = self.column_names();
                 let shown = names
@@ -323,7 +323,7 @@ impl<'a> Tables<'a> {
     /// A name for every column: NumPy's `f0`, `f1` … where the header has none.
     fn column_names(&self) -> Vec<String> {
         let named = self.names.as_deref().unwrap_or_default();
-        (0..self.rules.columns)
+        (0..self.rules.columns())
             .map(|i| {
                 let name = named.get(i).filter(|name| !name.is_empty()).cloned();
                 name.unwrap_or_else(|| format!("f{}", self.rules.select[i]))
@@ -345,17 +345,14 @@ impl<'a> Tables<'a> {
         out: &Path,
         write: &WriteOptions,
     ) -> Result<Output> {
-        let files = self.tables.iter().map(|table| match &table.source {
-            Source::File(file) => file.len(),
-            Source::Stream(_) => 0,
-        });
-        self.progress.start(files.sum());
+        self.progress.start(self.tables.iter().map(|table| table.source.known_len()).sum());
         match plan {
             Plan::Matrix(dtype) if self.are_files() => self.fill(*dtype, check_whole, out, write),
             Plan::Matrix(dtype) => {
                 self.together.alone("an input whose records can't be counted first")?;
                 let name = &self.options.name;
-                let builder = Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns as u64]);
+                let builder =
+                    Builder::new(write.clone()).growing(name, *dtype, &[self.rules.columns() as u64]);
                 let writer =
                     builder.array_attributes(self.attributes()).create(out).map_err(|e| self.of_names(e))?;
                 let arrays = [(name.clone(), Kind::Number(*dtype))];
@@ -417,7 +414,7 @@ impl<'a> Tables<'a> {
         let indexed = self.indexed.as_deref().unwrap_or_default();
         let records: u64 = indexed.iter().map(|text| text.index.records).sum();
         let name = &self.options.name;
-        let shape = [records, self.rules.columns as u64];
+        let shape = [records, self.rules.columns() as u64];
         let builder = Builder::new(write.clone())
             .array(name, dtype, &shape)
             .array_attributes(self.attributes())
@@ -436,23 +433,19 @@ impl<'a> Tables<'a> {
         arrays: &[(String, Kind)],
         work: &(dyn Fn(&RowRules, &stream::Piece) -> append::Rows + Sync),
     ) -> Result<Output> {
-        let spools = self.options.dtype.is_none();
-        let spool = writer.scratch().join("spool");
+        // A second start with wider types must find the bytes of streams again.
+        let mut replay = Replay::new(&writer.scratch(), self.options.dtype.is_none(), |e| {
+            matches!(e.kind(), ErrorKind::TypeMismatch | ErrorKind::Parse)
+        });
         let mut sinks = Sinks::new(&writer, arrays, self.options.given.max_rows)?;
         let (rules, progress) = (&self.rules, self.progress);
-        let mut tees = Vec::with_capacity(self.tables.len());
         for index in 0..self.tables.len() {
             if sinks.is_full() {
                 break;
             }
-            let table = &mut self.tables[index];
-            tees.push(match &table.source {
-                // A second start with wider types must find the stream's bytes again.
-                Source::Stream(_) if spools => Some(spool_file(&spool)?),
-                _ => None,
-            });
-            let result = table.run(
-                tees[index].as_ref().map(|tee| (tee, &*spool)),
+            replay.run(
+                &mut self.tables,
+                index,
                 &rules.dialect,
                 |piece| {
                     let rows = work(rules, piece);
@@ -460,14 +453,7 @@ impl<'a> Tables<'a> {
                     Ok(rows)
                 },
                 |rows| sinks.take(rows),
-            );
-            if let Err(error) = result {
-                let error = error.at(&table.path);
-                if spools && matches!(error.kind(), ErrorKind::TypeMismatch | ErrorKind::Parse) {
-                    keep_all(&mut self.tables, tees, &spool)?;
-                }
-                return Err(error);
-            }
+            )?;
         }
         sinks.finish()?;
         Ok(Output::Alone(writer))
@@ -519,13 +505,13 @@ impl<'a> Tables<'a> {
 
     /// Looks at every field of every record.
     fn survey(&mut self) -> Result<Vec<ColumnSurvey>> {
-        let mut all = vec![ColumnSurvey::default(); self.rules.columns];
+        let mut all = vec![ColumnSurvey::default(); self.rules.columns()];
         let rules = &self.rules;
         let mut left = self.options.given.max_rows.unwrap_or(u64::MAX);
         for table in &mut self.tables {
             let most = left;
             let work = |piece: &stream::Piece| {
-                let mut surveys = vec![ColumnSurvey::default(); rules.columns];
+                let mut surveys = vec![ColumnSurvey::default(); rules.columns()];
                 let mut rest = most;
                 survey_text(rules, &piece.text, &mut rest, &mut surveys)
                     .map_err(|e| rules.place(e, &piece.text, 0, piece.origin))?;

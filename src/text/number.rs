@@ -105,6 +105,12 @@ fn limits(dtype: DType) -> Option<(&'static str, &'static str)> {
     })
 }
 
+/// A number of nothing but digits.
+pub(super) fn whole_number(field: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(field).ok()?;
+    if field.iter().all(u8::is_ascii_digit) { text.parse().ok() } else { None }
+}
+
 /// A type whose values can be read from text.
 pub trait Number: Element {
     /// The value of one field, already cut out of its line. White space around it is ignored.

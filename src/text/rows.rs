@@ -20,8 +20,6 @@ pub(crate) struct RowRules {
     pub(crate) width: usize,
     /// Which of them are wanted, in this order.
     pub(crate) select: Vec<usize>,
-    /// How many are wanted.
-    pub(crate) columns: usize,
     /// Whether the header said how many.
     pub(crate) named: bool,
     pub(crate) number: NumberOptions,
@@ -40,6 +38,11 @@ pub(crate) struct Origin {
 }
 
 impl RowRules {
+    /// Columns of the table to be made.
+    pub(crate) fn columns(&self) -> usize {
+        self.select.len()
+    }
+
     /// Reads rows from `text[*at..]`, where a record may start, into `out` until that is full or the
     /// text ends; moves `at` behind them and counts them in `rows`, also those before an error.
     pub(crate) fn rows<T: FastNumber>(
@@ -54,7 +57,7 @@ impl RowRules {
             Delimiter::Byte(byte) => Delim::Byte(byte),
             Delimiter::Blanks => Delim::Blanks,
         };
-        let columns = self.columns.max(1);
+        let columns = self.columns().max(1);
         let total = out.len() / columns;
         let is_number = |word: &String| !matches!(classify(word.as_bytes()), Class::Text | Class::Empty);
         let is_fast = self.notation.is_plain()

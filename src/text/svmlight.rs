@@ -2,11 +2,12 @@
 //! as the arrays of a matrix in compressed sparse rows.
 
 use super::dialect::{Dialect, Header};
+use super::foreign::mark_len;
 use super::import::TextOptions;
-use super::number::{Number, NumberOptions};
+use super::number::{Number, NumberOptions, whole_number};
 use super::rows::Origin;
 use super::stream::Piece;
-use super::table::{Table, keep_all, spool_file};
+use super::table::{Replay, Table};
 use crate::append::Appender;
 use crate::dtype::{DType, with_element};
 use crate::error::{Error, ErrorKind, Result, escape_path, quoted};
@@ -89,7 +90,7 @@ pub(crate) fn pack(
     for mut source in sources {
         let path = source.path().to_owned();
         let start = source.peek(1 << 16)?;
-        let mark = if start.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mark = mark_len(&start);
         let start = &start[mark..];
         let first = &start[..memchr::memchr(b'\n', start).map_or(start.len(), |end| end + 1)];
         let mut origin = Origin { offset: mark as u64, lines: 0 };
@@ -173,28 +174,20 @@ impl Attempt<'_> {
         };
         let builder = if qid { builder.growing("qid", DType::Int64, &[]) } else { builder };
         let mut writer = builder.create(out)?;
-        let files = self.tables.iter().map(|table| match &table.source {
-            Source::File(file) => file.len(),
-            Source::Stream(_) => 0,
-        });
-        self.progress.start(files.sum());
+        self.progress.start(self.tables.iter().map(|table| table.source.known_len()).sum());
         let mut sinks = Sinks::new(&writer, self.rules, self.options.given.max_rows)?;
         let (rules, progress) = (self.rules, self.progress);
-        let dialect = Dialect { quote: None, comment: None, ..Dialect::text() };
-        let spool = writer.scratch().join("spool");
-        let mut tees = Vec::with_capacity(self.tables.len());
+        let dialect = Dialect::lines();
+        let mut replay =
+            Replay::new(&writer.scratch(), rules.is_guess, |e| e.kind() == ErrorKind::TypeMismatch);
         for (index, promised) in promised.iter().enumerate() {
             if sinks.left == 0 {
                 break;
             }
             let before = sinks.rows;
-            let table = &mut self.tables[index];
-            tees.push(match &table.source {
-                Source::Stream(_) if rules.is_guess => Some(spool_file(&spool)?),
-                _ => None,
-            });
-            let result = table.run(
-                tees[index].as_ref().map(|tee| (tee, &*spool)),
+            replay.run(
+                self.tables,
+                index,
                 &dialect,
                 |piece| {
                     let rows = with_element!(rules.dtype, T => read::<T>(rules, piece));
@@ -202,14 +195,7 @@ impl Attempt<'_> {
                     Ok(rows)
                 },
                 |rows| sinks.take(rows),
-            );
-            if let Err(error) = result {
-                let error = error.at(&table.path);
-                if rules.is_guess && error.kind() == ErrorKind::TypeMismatch {
-                    keep_all(self.tables, tees, &spool)?;
-                }
-                return Err(error);
-            }
+            )?;
             if let Some((expected, _)) =
                 promised.filter(|(rows, _)| *rows != sinks.rows - before && sinks.left > 0)
             {
@@ -220,7 +206,7 @@ impl Attempt<'_> {
                         sinks.rows - before
                     ),
                 )
-                .at(&table.path));
+                .at(&self.tables[index].path));
             }
         }
         let (rows, features) = (sinks.rows, self.rules.features.unwrap_or(sinks.features));
@@ -330,17 +316,11 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Rows and features of a first line of three whole numbers.
 fn promise(line: &[u8]) -> Option<(u64, u64)> {
-    let numbers: Option<Vec<u64>> = fields(bare(line)).map(digits).collect();
+    let numbers: Option<Vec<u64>> = fields(bare(line)).map(whole_number).collect();
     match numbers?[..] {
         [rows, features, _] => Some((rows, features)),
         _ => None,
     }
-}
-
-/// A whole number of nothing but digits.
-fn digits(field: &[u8]) -> Option<u64> {
-    let number = field.iter().all(u8::is_ascii_digit).then(|| std::str::from_utf8(field).ok())??;
-    number.parse().ok()
 }
 
 /// The rows of a piece, up to the first fault.
@@ -425,7 +405,7 @@ impl Rows {
             let colon = memchr::memchr(b':', field)
                 .ok_or_else(|| fault(number, "an index, a colon and a value", field))?;
             let (index, value) = (&field[..colon], &field[colon + 1..]);
-            let found = digits(index)
+            let found = whole_number(index)
                 .filter(|&index| index <= i64::MAX as u64)
                 .ok_or_else(|| fault(number, "an index", index))?;
             if found == 0 && !rules.zero_based {

@@ -59,25 +59,67 @@ impl Table {
     }
 }
 
-/// Makes every stream a file, for all is going to be read once more: with what has been kept of those that were
-/// read, and all of those that were not.
-pub(super) fn keep_all(tables: &mut [Table], tees: Vec<Option<File>>, spool: &Path) -> Result<()> {
-    let mut tees = tees.into_iter();
-    for table in tables {
-        let tee = tees.next().flatten();
-        if let Source::Stream(_) = table.source {
-            let tee = match tee {
-                Some(tee) => tee,
-                None => spool_file(spool)?,
-            };
-            table.keep(tee, spool)?;
-        }
+/// Inputs that are read one after the other, and may have to be read once more from the start.
+pub(super) struct Replay {
+    spool: PathBuf,
+    /// Whether a second start is possible at all.
+    is_possible: bool,
+    /// Whether this error asks for one.
+    restarts: fn(&Error) -> bool,
+    /// What the streams have given so far, for each input that was begun.
+    tees: Vec<Option<File>>,
+}
+
+impl Replay {
+    /// Keeps what streams give in the folder `scratch`, if it may be wanted.
+    pub(super) fn new(scratch: &Path, is_possible: bool, restarts: fn(&Error) -> bool) -> Self {
+        Self { spool: scratch.join("spool"), is_possible, restarts, tees: Vec::new() }
     }
-    Ok(())
+
+    /// Runs the engine for streams on input `index`, the next. After an error that asks for a second start
+    /// every stream is a file, those that were not begun too.
+    pub(super) fn run<O: Send>(
+        &mut self,
+        tables: &mut [Table],
+        index: usize,
+        dialect: &Dialect,
+        work: impl Fn(&stream::Piece) -> Result<O> + Sync,
+        take: impl FnMut(O) -> Result<ControlFlow<()>> + Send,
+    ) -> Result<()> {
+        let table = &mut tables[index];
+        let tee = match &table.source {
+            Source::Stream(_) if self.is_possible => Some(spool_file(&self.spool)?),
+            _ => None,
+        };
+        let kept = tee.as_ref().map(|tee| (tee, &*self.spool));
+        let result = table.run(kept, dialect, work, take).map_err(|e| e.at(&table.path));
+        self.tees.push(tee);
+        result.or_else(|error| {
+            if self.is_possible && (self.restarts)(&error) {
+                self.keep_all(tables)?;
+            }
+            Err(error)
+        })
+    }
+
+    fn keep_all(&mut self, tables: &mut [Table]) -> Result<()> {
+        let mut tees = self.tees.drain(..);
+        for table in tables {
+            let tee = tees.next().flatten();
+            if let Source::Stream(_) = table.source {
+                let tee = match tee {
+                    Some(tee) => tee,
+                    None => spool_file(&self.spool)?,
+                };
+                table.keep(tee, &self.spool)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A file without a name, gone with its descriptor.
-pub(super) fn spool_file(path: &Path) -> Result<File> {
+fn spool_file(path: &Path) -> Result<File> {
     let file = File::options()
         .create_new(true)
         .read(true)

@@ -5,8 +5,9 @@
 
 use super::append::{Rows, Sinks};
 use super::dialect::{Dialect, Header};
+use super::foreign::mark_len;
 use super::import::TextOptions;
-use super::number::{Notation, Number, NumberOptions};
+use super::number::{Notation, Number, NumberOptions, whole_number};
 use super::rows::{Origin, RowRules};
 use super::schema::Kind;
 use super::stream::Piece;
@@ -27,8 +28,6 @@ use std::path::Path;
 pub(crate) const VECTORS: &str = "vectors";
 pub(crate) const TOKENS: &str = "tokens";
 
-/// UTF-8's byte-order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 /// What is looked at to find out how long vectors are.
 const SAMPLE_BYTES: usize = 1 << 20;
 const SAMPLE_LINES: usize = 1000;
@@ -78,11 +77,7 @@ pub(crate) fn pack(
     let Some(dim) = dim else {
         return Err(Error::new(ErrorKind::InvalidArgument, "expected at least one input, found none"));
     };
-    let files = inputs.iter().map(|(source, _)| match source {
-        Source::File(file) => file.len(),
-        Source::Stream(_) => 0,
-    });
-    progress.start(files.sum());
+    progress.start(inputs.iter().map(|(source, _)| source.known_len()).sum());
     let writer = Builder::new(write.clone()).growing(VECTORS, dtype, &[dim]).strings(TOKENS).create(out)?;
     let mut odd = 0;
     append(inputs, &writer, dtype, options, progress, &mut odd)?;
@@ -170,12 +165,9 @@ fn bare(line: &[u8]) -> &[u8] {
 
 /// The two whole numbers that a first line may consist of.
 fn promise(line: &[u8]) -> Option<(u64, u64)> {
-    let mut numbers = fields(bare(line)).map(|field| {
-        let digits = field.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(field).ok().filter(|_| digits)?.parse::<u64>().ok()
-    });
-    match (numbers.next(), numbers.next(), numbers.next()) {
-        (Some(Some(count)), Some(Some(dim)), None) => Some((count, dim)),
+    let numbers: Option<Vec<u64>> = fields(bare(line)).map(whole_number).collect();
+    match numbers?[..] {
+        [count, dim] => Some((count, dim)),
         _ => None,
     }
 }
@@ -183,7 +175,7 @@ fn promise(line: &[u8]) -> Option<(u64, u64)> {
 fn form_of(source: &mut Source, dim: Option<u64>, options: &TextOptions) -> Result<Form> {
     let start = source.peek(SAMPLE_BYTES)?;
     let complete = start.len() < SAMPLE_BYTES;
-    let mark = if start.starts_with(MARK) { MARK.len() } else { 0 };
+    let mark = mark_len(&start);
     let start = &start[mark..];
     let first_end = memchr::memchr(b'\n', start).unwrap_or(start.len());
     let first = &start[..first_end];
@@ -268,7 +260,6 @@ fn is_binary(after: &[u8], dim: u64) -> bool {
 
 /// How lines become vectors.
 struct VectorRules {
-    dim: usize,
     /// How the numbers of a line are read.
     row: RowRules,
 }
@@ -276,29 +267,17 @@ struct VectorRules {
 impl VectorRules {
     fn new(dim: u64, options: &TextOptions) -> Self {
         let dim = usize::try_from(dim).unwrap_or(usize::MAX);
-        let dialect = Dialect { quote: None, comment: None, ..Dialect::text() };
+        let dialect = Dialect::lines();
         let number = NumberOptions { allow_overflow: options.allow_overflow };
         let notation = Notation::default();
         let select = (0..dim).collect();
-        Self {
-            dim,
-            row: RowRules {
-                dialect,
-                width: dim,
-                select,
-                columns: dim,
-                named: false,
-                number,
-                notation,
-                na: Vec::new(),
-            },
-        }
+        Self { row: RowRules { dialect, width: dim, select, named: false, number, notation, na: Vec::new() } }
     }
 
     /// Where the token of a bare line ends and where its numbers start.
     fn split(&self, line: &[u8]) -> Option<(usize, usize)> {
         let mut end = line.len();
-        for left in (0..self.dim).rev() {
+        for left in (0..self.row.width).rev() {
             let start = line[..end].iter().rposition(|&byte| is_blank(byte))? + 1;
             if left == 0 {
                 return (start > 1).then_some((start - 1, start));
@@ -336,14 +315,14 @@ impl VectorRules {
             at = end + 1;
         }
         let mut bytes = Buffer::default();
-        bytes.resize(places.len() * self.dim * size_of::<T>());
+        bytes.resize(places.len() * self.row.width * size_of::<T>());
         let mut rows = 0;
         let values: &mut [T] = values_mut(bytes.bytes_mut())?;
         let parsed = self.row.rows(&numbers, Origin::default(), &mut 0, values, &mut rows);
         if let Err(error) = parsed {
             fault = Some(self.explain::<T>(text, piece.origin, &places, rows).unwrap_or(error));
         }
-        let row_bytes = self.dim * size_of::<T>();
+        let row_bytes = self.row.width * size_of::<T>();
         bytes.truncate(rows * row_bytes);
         ends.truncate(rows);
         tokens.truncate(ends.last().map_or(0, |&end| end as usize));
@@ -359,7 +338,7 @@ impl VectorRules {
                 ErrorKind::Parse,
                 format!(
                     "expected a token and {} numbers, found {found} fields: {}",
-                    self.dim,
+                    self.row.width,
                     quoted(&line[..line.len().min(80)])
                 ),
             ));
@@ -386,7 +365,7 @@ impl VectorRules {
         let place = places.get(row)?.clone();
         let origin = Origin { offset: origin.offset + place.start as u64, lines: origin.lines + row as u64 };
         let mut bytes = Buffer::default();
-        bytes.resize(self.dim * size_of::<T>());
+        bytes.resize(self.row.width * size_of::<T>());
         let values: &mut [T] = values_mut(bytes.bytes_mut()).ok()?;
         let error = self.row.rows(&text[place], origin, &mut 0, values, &mut 0).err()?;
         // The token is the first field of the line.

@@ -4,12 +4,15 @@
 //! `tools/soak` runs what takes long. `ARRSHARD_SMALL_DISK=FOLDER` names an empty disk of a few MiB to fill up,
 //! `ARRSHARD_SOAK_ROUNDS` how often to kill.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod disk;
 
 use arrshard::{
     Builder, DType, Dataset, ErrorKind, Input, Mode, PackOptions, Progress, Shared, Status, Transfer,
     WriteOptions, pack,
 };
+use common::files;
 use disk::{Dice, Disk, Fault, Leaves, Log, Record};
 use std::collections::BTreeMap;
 use std::fs;
@@ -132,23 +135,6 @@ fn folder() -> tempfile::TempDir {
 }
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
-
-/// Every file of a folder, by its path in it.
-fn files(folder: &Path) -> Files {
-    let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(path) = open.pop() {
-        for entry in fs::read_dir(&path).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
 
 fn undisturbed() -> (Files, Files) {
     let tmp = folder();

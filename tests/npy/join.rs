@@ -1,17 +1,11 @@
 //! Several inputs, one array: however each of them is written, its rows are its rows.
 
+use super::common::gz;
 use super::npy;
 use arrshard::{Dataset, ErrorKind, Input, PackOptions, Progress, WriteOptions, pack};
 use ndarray::{Array2, Ix1, Ix2};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-
-fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
 
 fn run(tmp: &Path, inputs: &[PathBuf]) -> arrshard::Result<Dataset> {
     let out = tmp.join("out");

@@ -1,5 +1,7 @@
 //! `.npy` and `.npz` against NumPy: what it writes, what it reads and refuses, kernels against plain twins.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod convert;
 mod header;
 mod join;

@@ -3,7 +3,7 @@
 mod command;
 
 use arrshard::{Builder, DType, WriteOptions};
-use command::{Ended, arrshard, files, names, root, run, run_piped};
+use command::{Ended, arrshard, files, gz, names, root, run, run_piped};
 use ndarray::{Array, arr0, arr1};
 use num_complex::Complex;
 use serde_json::Value;
@@ -524,27 +524,21 @@ fn compressed_inputs_are_what_is_in_them() {
     // Bytes in the order of their names.
     let bytes_of = |folder: &str| command::files(&tmp.path().join(folder)).into_values().collect::<Vec<_>>();
     let expected = bytes_of("plain");
-    let gz = {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    };
+    let packed = gz(text.as_bytes());
     // The name does not matter to what it is, but names the format of what is in it.
     for name in ["in.csv.gz", "in.csv", "in"] {
-        fs::write(tmp.path().join(name), &gz).unwrap();
+        fs::write(tmp.path().join(name), &packed).unwrap();
         done(&run(tmp.path(), ["pack", "-q", name, "--from", "csv", "-o", "out", "--force"]));
         assert!(bytes_of("out") == expected);
     }
-    done(&run_piped(tmp.path(), ["pack", "-q", "-", "--from", "csv", "-o", "out", "--force"], &gz));
+    done(&run_piped(tmp.path(), ["pack", "-q", "-", "--from", "csv", "-o", "out", "--force"], &packed));
     assert!(bytes_of("out") == expected);
     let npy = fs::read(tmp.path().join("plain/data/00000.npy")).unwrap();
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(&npy).unwrap();
-    fs::write(tmp.path().join("x.npy.gz"), encoder.finish().unwrap()).unwrap();
+    fs::write(tmp.path().join("x.npy.gz"), gz(&npy)).unwrap();
     done(&run(tmp.path(), ["pack", "-q", "x.npy.gz", "-o", "out", "--force"]));
     assert!(bytes_of("out/data") == bytes_of("plain/data"));
     // A text cut off is no shorter text.
-    fs::write(tmp.path().join("cut.csv.gz"), &gz[..gz.len() / 2]).unwrap();
+    fs::write(tmp.path().join("cut.csv.gz"), &packed[..packed.len() / 2]).unwrap();
     let ended = run(tmp.path(), ["pack", "-q", "cut.csv.gz", "-o", "cut"]);
     refused(
         &ended,
